@@ -1,2 +1,62 @@
-//! placeholder
-fn main() {}
+//! Repository chores of Ken: `cargo xtask <chore>`.
+//!
+//! Chores check or write files of this repository. They never run as part of `ken`, and nothing
+//! that ships depends on this crate.
+
+mod conformance;
+mod purity;
+mod repository;
+mod tidy;
+
+use std::process::ExitCode;
+
+use repository::{Finding, Repository};
+
+const USAGE: &str = "\
+usage: cargo xtask <chore>
+
+chores:
+  conformance           write docs/conformance.md from docs/conformance.toml
+  conformance --check   check the table, its tests and the written document
+  purity                check what ken-core reaches and which crate uses which
+  tidy                  check the rules on source files that no other tool checks
+";
+
+/// Exit code for a command line we do not understand, or for a chore that could not run.
+const EXIT_UNUSABLE: u8 = 2;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let repository = Repository::of_this_build();
+    let outcome = match args.as_slice() {
+        ["conformance"] => conformance::write(&repository).map(|()| Vec::new()),
+        ["conformance", "--check"] => conformance::check(&repository),
+        ["purity"] => purity::check(&repository),
+        ["tidy"] => tidy::check(&repository),
+        _ => Err(USAGE.to_owned()),
+    };
+    report(outcome)
+}
+
+#[expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "chores report on the terminal"
+)]
+fn report(outcome: Result<Vec<Finding>, String>) -> ExitCode {
+    match outcome {
+        Ok(findings) if findings.is_empty() => ExitCode::SUCCESS,
+        Ok(findings) => {
+            for finding in &findings {
+                println!("{finding}");
+            }
+            eprintln!("{} to mend", findings.len());
+            ExitCode::FAILURE
+        }
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::from(EXIT_UNUSABLE)
+        }
+    }
+}

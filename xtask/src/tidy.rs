@@ -1,0 +1,261 @@
+//! Rules on source files that rustfmt, clippy and rustdoc do not check.
+//!
+//! Works line by line on text, so it can be fooled on purpose; it is there for slips.
+//! The needles are spelled in two halves, or this file would find itself.
+
+use crate::repository::{Finding, Repository};
+
+/// Past this, a file holds a second concept (STYLE: one concept per file).
+const LINES_MAX: usize = 800;
+
+/// Files that may be longer for now. This list only ever shrinks.
+const LONG_FILES: &[&str] = &[];
+
+/// Directories of the machines Ken is built on. Homes of made-up people may stand in tests.
+const MACHINE_PATHS: &[&str] = &[concat!("/ro", "ot/"), concat!("/wo", "rk/")];
+
+/// Hosts packages come from. Where packages come from is the reader's own configuration.
+const REGISTRY_HOSTS: &[&str] = &[
+    concat!("index.crates", ".io"),
+    concat!("static.crates", ".io"),
+    concat!("//crates", ".io"),
+    concat!("registry.npmjs", ".org"),
+    concat!("//pypi", ".org"),
+    concat!("pythonhosted", ".org"),
+    concat!("proxy.golang", ".org"),
+    concat!("rubygems", ".org"),
+];
+
+/// Code that may not be written, and what to write in its place.
+const BANNED_CODE: &[(&str, &str)] = &[
+    (
+        concat!("#[ign", "ore"),
+        "an ignored test tests nothing: put long ones behind KEN_LONG=1",
+    ),
+    (
+        concat!("#[should", "_panic"),
+        "assert on the error instead of expecting a panic",
+    ),
+    (
+        concat!("to", "do!("),
+        "finish it, or return an error that names the issue",
+    ),
+];
+
+/// Checks every file git tracks or would track.
+pub(crate) fn check(repository: &Repository) -> Result<Vec<Finding>, String> {
+    let files = repository.files()?;
+    let mut findings = Vec::new();
+    for path in &files {
+        if let Some(text) = repository.text(path)? {
+            findings.extend(check_file(path, &text, LONG_FILES));
+        }
+    }
+    for path in LONG_FILES {
+        if !files.iter().any(|file| file == path) {
+            findings.push(Finding::new(
+                path,
+                1,
+                "is gone: take it off the list of long files",
+            ));
+        }
+    }
+    Ok(findings)
+}
+
+fn check_file(path: &str, text: &str, long_files: &[&str]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if is_our_rust(path) {
+        check_rust(path, text, long_files, &mut findings);
+    }
+    for (index, line) in text.lines().enumerate() {
+        if MACHINE_PATHS
+            .iter()
+            .any(|needle| names_directory(line, needle))
+        {
+            findings.push(Finding::new(
+                path,
+                index + 1,
+                "names a directory of one machine",
+            ));
+        }
+        // The lock file is cargo's own and has to name its source.
+        let names_host = REGISTRY_HOSTS.iter().any(|host| line.contains(host));
+        if names_host && path != "Cargo.lock" {
+            findings.push(Finding::new(
+                path,
+                index + 1,
+                "names the host of a package registry",
+            ));
+        }
+    }
+    findings
+}
+
+/// Fixtures are somebody else's code by design.
+fn is_our_rust(path: &str) -> bool {
+    (path.starts_with("crates/") || path.starts_with("xtask/"))
+        && path.ends_with(".rs")
+        && !path.contains("/fixtures/")
+}
+
+fn check_rust(path: &str, text: &str, long_files: &[&str], findings: &mut Vec<Finding>) {
+    if !text.starts_with("//!") {
+        findings.push(Finding::new(
+            path,
+            1,
+            "starts without `//!`: say what it answers for",
+        ));
+    }
+    let lines = text.lines().count();
+    let is_listed = long_files.contains(&path);
+    if LINES_MAX < lines && !is_listed {
+        let message =
+            format!("has {lines} lines, more than {LINES_MAX}: look for a second concept");
+        findings.push(Finding::new(path, LINES_MAX + 1, message));
+    }
+    if lines <= LINES_MAX && is_listed {
+        findings.push(Finding::new(
+            path,
+            1,
+            "is short now: take it off the list of long files",
+        ));
+    }
+    for (index, line) in text.lines().enumerate() {
+        let code = line.trim_start();
+        if code.starts_with("//") {
+            continue;
+        }
+        for (needle, message) in BANNED_CODE {
+            if code.contains(needle) {
+                findings.push(Finding::new(path, index + 1, *message));
+            }
+        }
+        if is_allow_attribute(code) {
+            let message = "use `expect` with a reason, which tells us when it is no longer needed";
+            findings.push(Finding::new(path, index + 1, message));
+        }
+    }
+}
+
+fn is_allow_attribute(code: &str) -> bool {
+    (code.starts_with("#[") || code.starts_with("#![")) && code.contains(concat!("all", "ow("))
+}
+
+/// Whether `line` names `directory` from the root, and not as the tail of a relative path.
+fn names_directory(line: &str, directory: &str) -> bool {
+    line.match_indices(directory).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || "_-.~}*)".contains(c))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPENING: &str = "//! Says what it is.\n";
+
+    fn messages(path: &str, text: &str) -> Vec<String> {
+        check_file(path, text, &[])
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn this_repository_is_tidy() {
+        let findings = check(&Repository::of_this_build()).unwrap();
+        assert!(findings.is_empty(), "{findings:#?}");
+    }
+
+    #[test]
+    fn a_file_that_keeps_the_rules_has_no_findings() {
+        let text = format!("{OPENING}#[expect(dead_code, reason = \"later\")]\nfn f() {{}}\n");
+        assert_eq!(messages("crates/a/src/lib.rs", &text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_file_without_an_opening_is_found() {
+        assert_eq!(messages("crates/a/src/lib.rs", "fn f() {}\n").len(), 1);
+        assert_eq!(messages("crates/a/src/lib.rs", "").len(), 1);
+    }
+
+    #[test]
+    fn fixtures_and_foreign_files_need_no_opening() {
+        assert!(messages("crates/a/fixtures/b.rs", "fn f() {}\n").is_empty());
+        assert!(messages("docs/example.rs", "fn f() {}\n").is_empty());
+    }
+
+    #[test]
+    fn a_file_may_have_800_lines_and_not_one_more() {
+        let full = OPENING.to_owned() + &"\n".repeat(LINES_MAX - 1);
+        assert!(messages("xtask/src/a.rs", &full).is_empty());
+        let found = messages("xtask/src/a.rs", &(full + "\n"));
+        assert_eq!(found.len(), 1);
+        assert!(
+            found[0].starts_with("xtask/src/a.rs:801: has 801 lines"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_listed_file_must_still_need_its_exception() {
+        let path = "crates/a/src/long.rs";
+        let long = OPENING.to_owned() + &"\n".repeat(LINES_MAX);
+        assert!(check_file(path, &long, &[path]).is_empty());
+        assert_eq!(check_file(path, OPENING, &[path]).len(), 1);
+    }
+
+    #[test]
+    fn banned_code_is_found_with_its_line() {
+        for (needle, _) in BANNED_CODE {
+            let found = messages("crates/a/src/lib.rs", &format!("{OPENING}    {needle}\n"));
+            assert_eq!(found.len(), 1, "{needle}");
+            assert!(found[0].starts_with("crates/a/src/lib.rs:2: "), "{found:?}");
+            let comment = format!("{OPENING}// {needle}\n");
+            assert!(
+                messages("crates/a/src/lib.rs", &comment).is_empty(),
+                "{needle}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_attribute_may_expect_but_not_allow() {
+        let word = concat!("all", "ow");
+        for code in [
+            format!("#[{word}(dead_code)]"),
+            format!("#![{word}(dead_code)]"),
+            format!("    #[cfg_attr(windows, {word}(dead_code))]"),
+        ] {
+            assert_eq!(
+                messages("xtask/a.rs", &format!("{OPENING}{code}\n")).len(),
+                1,
+                "{code}"
+            );
+        }
+        let call = format!("{OPENING}policy.{word}(entry);\n");
+        assert!(messages("xtask/a.rs", &call).is_empty());
+    }
+
+    #[test]
+    fn a_machine_path_is_found_in_any_text_file() {
+        for directory in MACHINE_PATHS {
+            for line in [format!("{directory}x"), format!("see `{directory}x`")] {
+                assert_eq!(messages("docs/a.md", &line).len(), 1, "{line}");
+            }
+            for line in [format!("a{directory}x"), format!("..{directory}x")] {
+                assert!(messages("docs/a.md", &line).is_empty(), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_registry_host_is_found_everywhere_but_in_the_lock_file() {
+        for host in REGISTRY_HOSTS {
+            assert_eq!(messages("docs/a.md", host).len(), 1, "{host}");
+            assert!(messages("Cargo.lock", host).is_empty(), "{host}");
+        }
+    }
+}
