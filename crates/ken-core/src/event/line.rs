@@ -1,0 +1,314 @@
+//! One event as one line of canonical JSON, with a checksum that survives blanking.
+//!
+//! `sum` covers the envelope and the *digest* of `data`, not `data` itself. Replacing `data` by
+//! `{"blanked":"<digest>"}` therefore leaves `sum` valid, and nothing else does.
+
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::{Admission, Body, Event, Subject};
+use crate::actor::Actor;
+use crate::canonical::{self, Flaw};
+use crate::event::data::DataReader;
+use crate::hlc::Hlc;
+use crate::id::{EventId, Salt};
+
+/// Bytes a line may have, its newline not counted.
+pub const LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// The envelope version this build writes.
+const VERSION: u32 = 1;
+/// Members a version-1 envelope has.
+const MEMBERS: usize = 8;
+/// Keeps sums of ledger lines apart from any other use of the hash.
+const SUM_CONTEXT: &[u8] = b"ken.event.v1\n";
+
+/// An event and the line it stands on, which is what is stored and passed on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    pub event: Event,
+    line: Box<str>,
+}
+
+/// Why a line is not an event.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    #[error("the line has {bytes} bytes; at most {LINE_BYTES_MAX} are allowed")]
+    TooLong { bytes: usize },
+    #[error("the line is not UTF-8")]
+    NotUtf8,
+    #[error(transparent)]
+    NotCanonical(#[from] Flaw),
+    #[error("the line is not an event: {0}")]
+    NotAnEvent(String),
+    #[error("the checksum does not match")]
+    Sum,
+}
+
+/// A line whose data was replaced by its digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlankForm(pub Box<str>);
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    about: Vec<Subject>,
+    at: Hlc,
+    by: Actor,
+    #[serde(borrow)]
+    data: &'a RawValue,
+    id: EventId,
+    sum: &'a str,
+    #[serde(rename = "type")]
+    type_name: &'a str,
+    v: u32,
+}
+
+#[derive(Deserialize)]
+struct Data<T> {
+    #[serde(default = "Option::default")]
+    admission: Option<Admission>,
+    body: T,
+    salt: Salt,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BlankedData<'a> {
+    blanked: &'a str,
+}
+
+impl Recorded {
+    /// Writes `event` as a line.
+    ///
+    /// # Panics
+    /// If the event is blanked or unknown: such events exist only as lines that were read.
+    pub fn new(event: Event) -> Self {
+        let body = event.body.to_json().expect("only typed events are written");
+        let salt = event.salt.expect("a written event has a salt");
+        let mut data = serde_json::json!({ "body": body, "salt": salt });
+        if let Some(admission) = &event.admission {
+            data["admission"] = serde_json::to_value(admission).expect("plain data");
+        }
+        let open = canonical::to_string(&serde_json::json!({
+            "about": event.about, "at": event.at, "by": event.by, "data": data,
+            "id": event.id, "sum": "", "type": event.body.type_name(), "v": VERSION,
+        }));
+        let envelope: Envelope<'_> = serde_json::from_str(&open).expect("just written");
+        let spans = Spans::of(&open, &envelope);
+        let sum = sum(&open, &spans, &digest(envelope.data.get()));
+        let line = format!(
+            "{}{sum}{}",
+            &open[..spans.sum.start],
+            &open[spans.sum.end..]
+        );
+        Self {
+            event,
+            line: line.into(),
+        }
+    }
+
+    /// Reads one line, without its newline, and checks everything about it.
+    pub fn parse(line: &[u8]) -> Result<Self, LineError> {
+        let text = checked_text(line)?;
+        Ok(Self {
+            event: Event::parse(text)?,
+            line: text.into(),
+        })
+    }
+
+    /// Returns the line, without a newline.
+    pub fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// Returns whether the data was replaced by its digest.
+    pub fn is_blanked(&self) -> bool {
+        matches!(self.event.body, Body::Blanked { .. })
+    }
+
+    /// Returns the same event with its data blanked.
+    pub fn blanked(&self) -> Self {
+        if self.is_blanked() {
+            return self.clone();
+        }
+        let BlankForm(line) = blank_form(&self.line).expect("a recorded line parses");
+        let event = Event {
+            salt: None,
+            admission: None,
+            body: Body::Blanked {
+                type_name: self.event.body.type_name().to_owned(),
+            },
+            unknown_fields: 0,
+            ..self.event.clone()
+        };
+        Self { event, line }
+    }
+
+    /// Returns which of two copies of one event to keep; the order of the arguments is no matter.
+    ///
+    /// Whether blanking was authorised is not known here: a full copy beats a blanked one, and of
+    /// two full copies that differ the smaller line wins everywhere.
+    pub fn better_copy(self, other: Self) -> Self {
+        let rank = |copy: &Self| (copy.is_blanked(), copy.line.clone());
+        if rank(&other) < rank(&self) {
+            other
+        } else {
+            self
+        }
+    }
+}
+
+impl Event {
+    /// Reads and checks one line.
+    pub fn parse(text: &str) -> Result<Self, LineError> {
+        let members = canonical::check(text)?;
+        let envelope: Envelope<'_> =
+            serde_json::from_str(text).map_err(|e| LineError::NotAnEvent(e.to_string()))?;
+        let spans = Spans::of(text, &envelope);
+        let blanked = blanked_digest(envelope.data.get());
+        let known = blanked.map_or_else(|| digest(envelope.data.get()), str::to_owned);
+        if sum(text, &spans, &known) != envelope.sum {
+            return Err(LineError::Sum);
+        }
+        if envelope.v == VERSION && members != MEMBERS {
+            return Err(LineError::NotAnEvent(
+                "an envelope of version 1 has eight members".into(),
+            ));
+        }
+        Ok(envelope.typed(blanked.is_some()))
+    }
+}
+
+impl Envelope<'_> {
+    fn typed(self, blanked: bool) -> Event {
+        let type_name = || self.type_name.to_owned();
+        let read = |body| (None, None, body, 0);
+        let (salt, admission, body, unknown_fields) = if blanked {
+            read(Body::Blanked {
+                type_name: type_name(),
+            })
+        } else if self.v != VERSION {
+            read(Body::Unknown {
+                type_name: type_name(),
+            })
+        } else {
+            self.read_data().unwrap_or_else(|| {
+                read(Body::Unknown {
+                    type_name: type_name(),
+                })
+            })
+        };
+        let Self {
+            id, at, by, about, ..
+        } = self;
+        Event {
+            id,
+            at,
+            by,
+            about,
+            salt,
+            admission,
+            body,
+            unknown_fields,
+        }
+    }
+
+    fn read_data(&self) -> Option<(Option<Salt>, Option<Admission>, Body, u32)> {
+        let mut reader = TypedReader {
+            text: self.data.get(),
+            rest: None,
+        };
+        let body = Body::read(self.type_name, &mut reader)?.ok()?;
+        let (salt, admission, unknown) = reader.rest?;
+        Some((Some(salt), admission, body, unknown))
+    }
+}
+
+/// Reads `data` as one type and keeps what stands beside the body.
+struct TypedReader<'a> {
+    text: &'a str,
+    rest: Option<(Salt, Option<Admission>, u32)>,
+}
+
+impl DataReader for &mut TypedReader<'_> {
+    type Error = serde_json::Error;
+
+    fn read<T: DeserializeOwned>(self) -> Result<T, serde_json::Error> {
+        let mut unknown = 0;
+        let mut json = serde_json::Deserializer::from_str(self.text);
+        let data: Data<T> = serde_ignored::deserialize(&mut json, |_| unknown += 1)?;
+        self.rest = Some((data.salt, data.admission, unknown));
+        Ok(data.body)
+    }
+}
+
+/// Where `data` and `sum` stand in a line.
+struct Spans {
+    data: Range<usize>,
+    sum: Range<usize>,
+}
+
+impl Spans {
+    fn of(text: &str, envelope: &Envelope<'_>) -> Self {
+        Self {
+            data: span_in(text, envelope.data.get()),
+            sum: span_in(text, envelope.sum),
+        }
+    }
+}
+
+/// Returns where `part`, borrowed from `text`, stands in it.
+fn span_in(text: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - text.as_ptr() as usize;
+    start..start + part.len()
+}
+
+fn checked_text(line: &[u8]) -> Result<&str, LineError> {
+    if LINE_BYTES_MAX < line.len() {
+        return Err(LineError::TooLong { bytes: line.len() });
+    }
+    std::str::from_utf8(line).map_err(|_| LineError::NotUtf8)
+}
+
+fn blanked_digest(data: &str) -> Option<&str> {
+    let data: BlankedData<'_> = data
+        .starts_with(r#"{"blanked":"#)
+        .then(|| serde_json::from_str(data).ok())??;
+    Some(data.blanked)
+}
+
+fn digest(data: &str) -> String {
+    short_hash(blake3::hash(data.as_bytes()))
+}
+
+fn sum(text: &str, spans: &Spans, data_digest: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(SUM_CONTEXT);
+    let text = text.as_bytes();
+    hasher.update(&text[..spans.data.start]);
+    hasher.update(data_digest.as_bytes());
+    hasher.update(&text[spans.data.end..spans.sum.start]);
+    hasher.update(&text[spans.sum.end..]);
+    short_hash(hasher.finalize())
+}
+
+/// 128 bits of a BLAKE3 hash, as `b3:` and 32 hexadecimal digits.
+fn short_hash(hash: blake3::Hash) -> String {
+    format!("b3:{}", &hash.to_hex()[..32])
+}
+
+/// Returns `line` with its data replaced by the digest that keeps its checksum valid.
+pub fn blank_form(line: &str) -> Result<BlankForm, LineError> {
+    let envelope: Envelope<'_> =
+        serde_json::from_str(line).map_err(|e| LineError::NotAnEvent(e.to_string()))?;
+    let spans = Spans::of(line, &envelope);
+    let data = envelope.data.get();
+    let digest = blanked_digest(data).map_or_else(|| digest(data), str::to_owned);
+    let (before, after) = (&line[..spans.data.start], &line[spans.data.end..]);
+    Ok(BlankForm(
+        format!(r#"{before}{{"blanked":"{digest}"}}{after}"#).into(),
+    ))
+}

@@ -1,0 +1,32 @@
+//! Ken's pure domain: ids, events, entries, their fold and the decisions over them.
+//!
+//! Nothing here reads a file, a clock, a random number or the environment: time, ids and
+//! randomness come in as values, and the same events give the same state everywhere.
+//!
+//! Reading order: [`kind`] and [`content`] say what an entry is, [`event`] what can happen to it,
+//! [`fold`] what state follows, [`decide`] which events a wish turns into, [`store`] what a
+//! derived store must offer.
+
+pub mod actor;
+pub mod anchor;
+mod base32;
+pub mod canonical;
+mod causal;
+pub mod citation;
+pub mod content;
+pub mod decide;
+pub mod entry;
+pub mod event;
+pub mod facts;
+pub mod fold;
+pub mod hlc;
+pub mod id;
+pub mod kind;
+pub mod schema;
+pub mod state;
+pub mod status;
+pub mod store;
+pub mod text;
+mod text_form;
+pub mod time;
+pub mod workspace;
