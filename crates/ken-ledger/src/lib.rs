@@ -29,6 +29,9 @@ mod local;
 mod state;
 mod writer;
 
+#[cfg(test)]
+mod sample;
+
 pub use disk::{Dir, DiskError, RealDir, Stat};
 pub use git::{GitError, GitView};
 pub use layout::{SegmentName, SegmentStat};

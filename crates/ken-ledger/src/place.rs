@@ -1,0 +1,167 @@
+//! Finds the ledger's root and git's directories from where somebody stands.
+//!
+//! Reads a few small files and never runs git. The environment comes in as a value: this crate
+//! reads none.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use crate::layout::KEN_DIR;
+
+/// Bytes a `.git` or `commondir` file may have; they hold one path.
+const POINTER_BYTES_MAX: u64 = 64 * 1024;
+
+/// Where a ledger is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The folder that holds `.ken`; in git the top of the worktree.
+    pub root: PathBuf,
+    /// `None` outside git.
+    pub git: Option<GitDirs>,
+}
+
+/// Git's directories for one worktree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitDirs {
+    /// This worktree's own: HEAD, index, operations under way.
+    pub git_dir: PathBuf,
+    /// What all worktrees share: objects and refs. The same for the main worktree.
+    pub common_dir: PathBuf,
+    /// Whether the environment named the directory, so that `git` must be told too.
+    pub named_by_environment: bool,
+}
+
+/// What the environment says about git: `GIT_DIR` and `GIT_WORK_TREE`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GitEnv {
+    pub git_dir: Option<PathBuf>,
+    pub work_tree: Option<PathBuf>,
+}
+
+/// Why the place cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    #[error("cannot read `{}`", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("`{}` does not point to a git directory", path.display())]
+    Pointer { path: PathBuf },
+}
+
+impl Place {
+    /// Returns a place outside git.
+    pub fn plain(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            git: None,
+        }
+    }
+}
+
+/// Finds the worktree `start` lies in, else the nearest folder above that has a `.ken`.
+///
+/// `start` must be absolute. `None` means neither was found.
+pub fn discover(start: &Path, env: &GitEnv) -> Result<Option<Place>, PlaceError> {
+    if let Some(git_dir) = &env.git_dir {
+        let git_dir = resolve(start, git_dir);
+        let root = env
+            .work_tree
+            .as_deref()
+            .map_or_else(|| start.to_owned(), |t| resolve(start, t));
+        let common_dir = common_dir(&git_dir)?;
+        let git = GitDirs {
+            git_dir,
+            common_dir,
+            named_by_environment: true,
+        };
+        return Ok(Some(Place {
+            root,
+            git: Some(git),
+        }));
+    }
+    for folder in start.ancestors() {
+        if let Some(git_dir) = git_dir_of(folder)? {
+            let common_dir = common_dir(&git_dir)?;
+            let git = GitDirs {
+                git_dir,
+                common_dir,
+                named_by_environment: false,
+            };
+            return Ok(Some(Place {
+                root: folder.to_owned(),
+                git: Some(git),
+            }));
+        }
+    }
+    let with_ken = start
+        .ancestors()
+        .find(|folder| folder.join(KEN_DIR).is_dir());
+    Ok(with_ken.map(Place::plain))
+}
+
+/// Returns the git directory of the worktree whose top is `folder`.
+fn git_dir_of(folder: &Path) -> Result<Option<PathBuf>, PlaceError> {
+    let dot_git = folder.join(".git");
+    let Ok(metadata) = fs::metadata(&dot_git) else {
+        return Ok(None);
+    };
+    if metadata.is_dir() {
+        // An empty `.git` is no repository; git looks further up, and so do we.
+        let is_repository = fs::symlink_metadata(dot_git.join("HEAD")).is_ok();
+        return Ok(is_repository.then_some(dot_git));
+    }
+    let text = read_pointer(&dot_git)?;
+    let target = text
+        .strip_prefix("gitdir:")
+        .map(str::trim)
+        .filter(|target| !target.is_empty());
+    let target = target.ok_or_else(|| PlaceError::Pointer {
+        path: dot_git.clone(),
+    })?;
+    let git_dir = resolve(folder, Path::new(target));
+    if git_dir.is_dir() {
+        Ok(Some(git_dir))
+    } else {
+        Err(PlaceError::Pointer { path: dot_git })
+    }
+}
+
+/// Returns the directory all worktrees of a repository share.
+fn common_dir(git_dir: &Path) -> Result<PathBuf, PlaceError> {
+    let pointer = git_dir.join("commondir");
+    match read_pointer(&pointer) {
+        Ok(text) => Ok(resolve(git_dir, Path::new(text.trim()))),
+        Err(PlaceError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(git_dir.to_owned())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn read_pointer(path: &Path) -> Result<String, PlaceError> {
+    let error = |source| PlaceError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    if POINTER_BYTES_MAX < fs::metadata(path).map_err(error)?.len() {
+        return Err(PlaceError::Pointer {
+            path: path.to_owned(),
+        });
+    }
+    fs::read_to_string(path).map_err(error)
+}
+
+/// Joins and removes `.` and `..`, so that the same directory has the same spelling.
+fn resolve(base: &Path, path: &Path) -> PathBuf {
+    let mut resolved = PathBuf::new();
+    for component in base.join(path).components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                resolved.pop();
+            }
+            other => resolved.push(other),
+        }
+    }
+    resolved
+}
