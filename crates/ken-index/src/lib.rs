@@ -1,1 +1,28 @@
-//! Placeholder front page; replaced as the crate is built.
+//! Ken's derived index: events and what follows from them, in SQLite.
+//!
+//! Never the truth: a missing, damaged, older or newer database is thrown away and filled again
+//! from the segments, without being asked. It opens one file, its own; what a segment says comes
+//! in through a closure.
+//!
+//! Invariant: after [`Index::refresh`] the index equals one built from nothing out of the listed
+//! segments, and holds no text of an event that is blanked.
+//!
+//! Reading order: [`Index`] opens and answers, `refresh` compares segments with what is held,
+//! `change` applies the difference, `bulk` fills an empty database, `rows` knows the columns.
+
+mod bulk;
+mod change;
+mod database;
+mod error;
+mod fold;
+mod index;
+mod listing;
+mod refresh;
+mod rows;
+mod scan;
+mod segment;
+
+pub use error::{IndexError, RefreshError};
+pub use index::Index;
+pub use refresh::{Rebuilt, Refreshed, Torn};
+pub use segment::SegmentStat;

@@ -1,0 +1,121 @@
+//! Questions that answer with several entries.
+
+use ken_core::entry::Entry;
+use ken_core::id::EntryId;
+use ken_core::store::{Filter, Shelf};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Params, params, params_from_iter};
+
+use crate::error::IndexError;
+
+/// Candidates an ambiguous beginning lists.
+const CANDIDATES_MAX: i64 = 20;
+
+/// Comes after every character of an id, an alias or a tag's end.
+const END: char = '\u{10ffff}';
+
+/// Returns the ids a query selects.
+pub(crate) fn ids(
+    db: &Connection,
+    query: &str,
+    parameters: impl Params,
+) -> Result<Vec<EntryId>, IndexError> {
+    let mut statement = db.prepare_cached(query)?;
+    let mut rows = statement.query(parameters)?;
+    let mut ids = Vec::new();
+    while let Some(row) = rows.next()? {
+        let text = row.get_ref(0)?.as_str().map_err(IndexError::damaged)?;
+        ids.push(text.parse().map_err(IndexError::damaged)?);
+    }
+    Ok(ids)
+}
+
+/// Returns the entries whose JSON a query selects.
+pub(crate) fn entries(
+    db: &Connection,
+    query: &str,
+    parameters: impl Params,
+) -> Result<Vec<Entry>, IndexError> {
+    let mut statement = db.prepare_cached(query)?;
+    let mut rows = statement.query(parameters)?;
+    let mut entries = Vec::new();
+    while let Some(row) = rows.next()? {
+        let json = row.get_ref(0)?.as_str().map_err(IndexError::damaged)?;
+        entries.push(crate::rows::parse_entry(json)?);
+    }
+    Ok(entries)
+}
+
+/// Returns the entries whose id begins so, its letter given or not, or whose alias is exactly so.
+///
+/// A whole id means that entry and no other, whatever aliases say.
+pub(crate) fn find(db: &Connection, beginning: &str) -> Result<Vec<EntryId>, IndexError> {
+    if beginning.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tail = beginning.to_lowercase();
+    let id = match tail.split_once('-') {
+        Some((letter, rest)) => format!("{}-{rest}", letter.to_uppercase()),
+        None => tail.to_uppercase(),
+    };
+    if id.parse::<EntryId>().is_ok() {
+        let exact = ids(db, "SELECT id FROM entries WHERE id = ?1", [&id])?;
+        if !exact.is_empty() {
+            return Ok(exact);
+        }
+    }
+    let query = "SELECT id FROM entries WHERE id >= ?1 AND id < ?2
+         UNION SELECT id FROM entries WHERE tail >= ?3 AND tail < ?4
+         UNION SELECT id FROM entries WHERE alias = ?5
+         ORDER BY 1 LIMIT ?6";
+    let ends = [format!("{id}{END}"), format!("{tail}{END}")];
+    ids(
+        db,
+        query,
+        params![id, ends[0], tail, ends[1], beginning, CANDIDATES_MAX],
+    )
+}
+
+/// Returns the entries `filter` wants, newest first.
+pub(crate) fn list(db: &Connection, filter: &Filter) -> Result<Vec<Entry>, IndexError> {
+    let mut wanted = vec!["worded = 1"];
+    let mut values: Vec<Value> = Vec::new();
+    wanted.extend(match filter.shelf {
+        Shelf::Live => Some("live = 1"),
+        Shelf::Archived => Some("archived = 1"),
+        Shelf::Retracted => Some("retracted = 1"),
+        Shelf::All => None,
+    });
+    let columns = [
+        filter
+            .memory
+            .map(|memory| ("memory = ?", memory.name().to_owned())),
+        filter.kind.map(|kind| ("kind = ?", kind.name().to_owned())),
+        filter
+            .status
+            .map(|status| ("status = ?", status.name().to_owned())),
+        filter
+            .lens
+            .as_ref()
+            .map(|lens| ("lens = ?", lens.to_string())),
+    ];
+    for (condition, value) in columns.into_iter().flatten() {
+        wanted.push(condition);
+        values.push(Value::Text(value));
+    }
+    if let Some(tag) = &filter.tag {
+        // `0` follows `/`: everything from `auth/` up to there lies below `auth`.
+        wanted.push(
+            "key IN (SELECT entry FROM tags WHERE tag = ? UNION
+                     SELECT entry FROM tags WHERE tag >= ? AND tag < ?)",
+        );
+        values.extend(["", "/", "0"].map(|end| Value::Text(format!("{tag}{end}"))));
+    }
+    let limit = filter.limit.and_then(|limit| i64::try_from(limit).ok());
+    values.push(Value::Integer(limit.unwrap_or(-1)));
+    let query = format!(
+        "SELECT json FROM entries WHERE {} ORDER BY created DESC, id DESC LIMIT ?",
+        wanted.join(" AND ")
+    );
+    entries(db, &query, params_from_iter(values))
+}
