@@ -124,7 +124,7 @@ pub struct DiskError {
 
 impl DiskError {
     /// Returns a function that names what was done to which file when the disk refused.
-    pub(crate) fn on(action: &'static str, path: &str) -> impl FnOnce(io::Error) -> Self {
+    pub fn on(action: &'static str, path: &str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self {
             action,
             path: path.to_owned(),

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use crate::disk::{Dir, Stat};
 
 pub use real::RealGit;
+pub use run::Runner;
 
 /// One worktree of a repository, seen from the ledger. Paths are relative to the top of the tree.
 pub trait GitView: fmt::Debug + Send + Sync {
@@ -48,6 +49,11 @@ pub trait GitView: fmt::Debug + Send + Sync {
 
     /// Returns the paths below `.ken` where tree, index and HEAD are not all the same.
     fn changed_paths(&self) -> Result<BTreeSet<String>, GitError> {
+        Err(GitError::NotOffered)
+    }
+
+    /// Puts added files into the index and takes removed ones out of it.
+    fn stage(&self, _change: &Change<'_>) -> Result<(), GitError> {
         Err(GitError::NotOffered)
     }
 

@@ -10,11 +10,13 @@ use crate::layout::{self, Form, SegmentName, SegmentStat};
 use crate::pack;
 use crate::place::Place;
 use crate::segment::{SegmentError, Split, TornTail, split_segment};
+use crate::state::Memo;
 
 /// An opened ledger; cheap to make, safe to share between threads.
 #[derive(Debug)]
 pub struct Ledger {
     pub(crate) parts: Parts,
+    pub(crate) memo: Memo,
 }
 
 /// What a ledger is made of.
@@ -104,7 +106,10 @@ impl Ledger {
 
     /// Makes a ledger of given directories, for simulated disks.
     pub fn with_parts(parts: Parts) -> Self {
-        Self { parts }
+        Self {
+            parts,
+            memo: Memo::default(),
+        }
     }
 
     /// Creates the ledger's folders and version file where they are missing.
@@ -135,9 +140,31 @@ impl Ledger {
         list_in(&*self.parts.ken)
     }
 
+    /// Returns the text of a segment, or of a pack uncompressed, without looking at its lines.
+    pub fn read_bytes(&self, name: &SegmentName) -> Result<Vec<u8>, ReadError> {
+        let path = name.path();
+        let bytes = self
+            .parts
+            .ken
+            .read(&path)
+            .map_err(DiskError::on("read", &path))?;
+        Ok(decoded(name, bytes)?)
+    }
+
     /// Reads the lines of a segment or pack.
     pub fn read(&self, name: &SegmentName) -> Result<SegmentText, ReadError> {
-        read_in(&*self.parts.ken, name)
+        let read = || read_in(&*self.parts.ken, name);
+        match read() {
+            Ok(text) if text.torn.is_none() => Ok(text),
+            // A crash may have hurt a segment that is still open; the journal knows better.
+            first => {
+                if self.heal_open(name) {
+                    read()
+                } else {
+                    first
+                }
+            }
+        }
     }
 }
 
@@ -165,19 +192,24 @@ pub(crate) fn read_in(ken: &dyn Dir, name: &SegmentName) -> Result<SegmentText, 
 /// Reads the lines out of a segment's bytes.
 pub(crate) fn text_of(name: &SegmentName, bytes: Vec<u8>) -> Result<SegmentText, SegmentError> {
     let file = name.path();
-    let bytes = match name.form() {
-        Form::Lines => bytes,
-        Form::Pack => pack::decode(&bytes).map_err(|source| SegmentError::Pack {
-            file: file.clone(),
-            source,
-        })?,
-    };
+    let bytes = decoded(name, bytes)?;
     let Split { whole, torn, .. } = split_segment(&file, &bytes)?;
     let kept = whole.len();
     let mut bytes = bytes;
     bytes.truncate(kept);
     let text = String::from_utf8(bytes).expect("just checked");
     Ok(SegmentText { text, torn })
+}
+
+/// Uncompresses a pack; a segment of lines is what it is.
+fn decoded(name: &SegmentName, bytes: Vec<u8>) -> Result<Vec<u8>, SegmentError> {
+    match name.form() {
+        Form::Lines => Ok(bytes),
+        Form::Pack => pack::decode(&bytes).map_err(|source| SegmentError::Pack {
+            file: name.path(),
+            source,
+        }),
+    }
 }
 
 /// Linux names every start of the machine; elsewhere nothing does without privileges or `unsafe`.

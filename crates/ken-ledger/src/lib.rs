@@ -26,6 +26,8 @@ pub mod segment;
 
 mod heal;
 mod local;
+mod mend;
+mod seal;
 mod state;
 mod writer;
 
@@ -38,4 +40,4 @@ pub use layout::{SegmentName, SegmentStat};
 pub use ledger::{Ledger, Parts, ReadError, SegmentText};
 pub use notice::Notice;
 pub use place::{GitDirs, GitEnv, Place, discover};
-pub use writer::{AppendError, Appended};
+pub use writer::{AppendError, Appended, SEGMENT_BYTES_MAX};

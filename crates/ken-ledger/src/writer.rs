@@ -1,14 +1,28 @@
-//! Appends events: journal first, then segments.
+//! Appends events: to the journal, durably, then to segments.
+//!
+//! Invariant: nothing is acknowledged before it is durable, and nothing is written to a segment
+//! that git may have seen.
+
+use std::collections::BTreeMap;
+use std::io;
 
 use ken_core::event::Recorded;
 use ken_core::id::IdSource;
+use ken_core::kind::Memory;
 use ken_core::time::Timestamp;
 
-use crate::disk::DiskError;
-use crate::journal::JournalError;
-use crate::layout::SegmentName;
+use crate::disk::{DiskError, parent};
+use crate::heal::{Depth, Settled};
+use crate::journal::{Journal, JournalError, Mark, NO_BRANCH, Record};
+use crate::layout::{Form, SegmentName};
 use crate::ledger::Ledger;
 use crate::notice::Notice;
+use crate::state::OpenSegment;
+
+/// Bytes after which a segment is closed and a new one opened.
+pub const SEGMENT_BYTES_MAX: u64 = 1024 * 1024;
+/// Names tried before giving up; a clash of six random characters in one minute is rare.
+const NAME_TRIES_MAX: usize = 8;
 
 /// What an append did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,17 +41,225 @@ pub enum AppendError {
     Journal(#[from] JournalError),
 }
 
+/// What goes into one segment.
+#[derive(Debug, Default)]
+struct Portion {
+    lines: Vec<Box<str>>,
+    /// Bytes the segment has before it.
+    len: u64,
+}
+
 impl Ledger {
     /// Appends `batch` durably; when it returns `Ok`, every event survives a power cut.
     ///
     /// A batch is not a transaction: after a crash *before* the acknowledgement some of its
-    /// events may be there. Events with a blanked id are written blanked.
+    /// events may be there. Events whose id was blanked are written blanked.
     pub fn append(
         &self,
-        _batch: &[Recorded],
-        _now: Timestamp,
-        _ids: &mut dyn IdSource,
+        batch: &[Recorded],
+        now: Timestamp,
+        ids: &mut dyn IdSource,
     ) -> Result<Appended, AppendError> {
-        unimplemented!("next commit")
+        if batch.is_empty() {
+            return Ok(Appended::default());
+        }
+        let lock = self.lock()?;
+        let node = self.node_under(&lock, ids)?;
+        let mut notices = self.complete_replacement(&lock);
+        let mut settled = self.settle(&lock, node, Depth::Length)?;
+        notices.append(&mut settled.notices);
+        if self.parts.git.is_some() {
+            settled.end = Journal::new(&*self.parts.local).roll(settled.end)?;
+        }
+        let portions = self.open_segments(batch, &mut settled, now, ids)?;
+        let written = match &self.parts.git {
+            Some(git) => {
+                let worktree = git.worktree();
+                self.write_journal(&settled, &worktree, &portions)?;
+                self.write_behind_journal(&portions, &mut notices);
+                portions.into_keys().collect()
+            }
+            None => self.write_durably(portions)?,
+        };
+        Ok(Appended {
+            segments: written,
+            notices,
+        })
+    }
+
+    /// Finds or opens a segment for every event and makes that known before anything is written.
+    fn open_segments(
+        &self,
+        batch: &[Recorded],
+        settled: &mut Settled,
+        now: Timestamp,
+        ids: &mut dyn IdSource,
+    ) -> Result<BTreeMap<SegmentName, Portion>, DiskError> {
+        let blanked = self.blanked_ids()?;
+        let open = settled.state.segments.iter();
+        let mut current: BTreeMap<Memory, SegmentName> = open
+            .map(|open| (open.name.memory(), open.name.clone()))
+            .collect();
+        let mut portions: BTreeMap<SegmentName, Portion> = BTreeMap::new();
+        for event in batch {
+            let memory = event.event.memory();
+            let line: Box<str> = if blanked.contains(&event.event.id) {
+                event.blanked().line().into()
+            } else {
+                event.line().into()
+            };
+            let fits = |name: &&SegmentName| {
+                let len = settled.lens.get(*name).copied().unwrap_or(0);
+                len == 0 || len + line.len() as u64 <= SEGMENT_BYTES_MAX
+            };
+            let name = match current.get(&memory).filter(fits) {
+                Some(name) => name.clone(),
+                None => self.open_segment(memory, settled, now, ids)?,
+            };
+            current.insert(memory, name.clone());
+            let len = settled.lens.entry(name.clone()).or_insert(0);
+            let portion = portions.entry(name).or_insert_with(|| Portion {
+                len: *len,
+                ..Portion::default()
+            });
+            *len += line.len() as u64 + 1;
+            portion.lines.push(line);
+        }
+        if settled.unsaved {
+            settled.state.save(&*self.parts.worktree, &self.memo)?;
+        }
+        Ok(portions)
+    }
+
+    /// Creates an empty segment whose name is durable.
+    fn open_segment(
+        &self,
+        memory: Memory,
+        settled: &mut Settled,
+        now: Timestamp,
+        ids: &mut dyn IdSource,
+    ) -> Result<SegmentName, DiskError> {
+        let name = self.create_segment(memory, now, ids)?;
+        let inode = self.stat_of(&name)?.map_or(0, |stat| stat.inode);
+        let journal = self.parts.git.as_ref().map(|_| settled.end);
+        settled.state.segments.push(OpenSegment {
+            name: name.clone(),
+            inode,
+            journal,
+        });
+        settled.unsaved = true;
+        Ok(name)
+    }
+
+    fn create_segment(
+        &self,
+        memory: Memory,
+        now: Timestamp,
+        ids: &mut dyn IdSource,
+    ) -> Result<SegmentName, DiskError> {
+        let ken = &self.parts.ken;
+        for _ in 0..NAME_TRIES_MAX {
+            let name = SegmentName::new(memory, Form::Lines, now, ids.random());
+            let path = name.path();
+            let dir = parent(&path);
+            // Git removes folders it emptied.
+            ken.create_dirs(dir).map_err(DiskError::on("create", dir))?;
+            match ken.create_new(&path, b"") {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                other => other.map_err(DiskError::on("create", &path))?,
+            }
+            ken.sync_dir(dir).map_err(DiskError::on("sync", dir))?;
+            return Ok(name);
+        }
+        let taken = io::Error::from(io::ErrorKind::AlreadyExists);
+        Err(DiskError::on("find a free name in", memory.name())(taken))
+    }
+
+    /// Writes every event to the journal with one sync; from here on they are durable.
+    fn write_journal(
+        &self,
+        settled: &Settled,
+        worktree: &str,
+        portions: &BTreeMap<SegmentName, Portion>,
+    ) -> Result<(), JournalError> {
+        let branch = match settled.state.branch.as_str() {
+            "" => NO_BRANCH,
+            branch => branch,
+        };
+        let mut records = String::new();
+        for (segment, portion) in portions {
+            for line in &portion.lines {
+                let segment = segment.clone();
+                Record {
+                    branch,
+                    worktree,
+                    segment,
+                    line,
+                }
+                .write(&mut records);
+            }
+        }
+        let journal = Journal::new(&*self.parts.local);
+        self.memo.known().journal = None;
+        let position = journal.append(settled.end.position, &records)?;
+        let mut known = self.memo.known();
+        known.journal = Some(Mark {
+            position,
+            ..settled.end
+        });
+        known.lens.clone_from(&settled.lens);
+        Ok(())
+    }
+
+    /// Writes segments the journal already vouches for; a failure is told and mended later.
+    fn write_behind_journal(
+        &self,
+        portions: &BTreeMap<SegmentName, Portion>,
+        notices: &mut Vec<Notice>,
+    ) {
+        let ken = &self.parts.ken;
+        for (name, portion) in portions {
+            let path = name.path();
+            if let Err(error) = ken.append(&path, &portion.bytes()) {
+                // Half a line would look like damage to readers that cannot heal.
+                let _ = ken.truncate(&path, portion.len);
+                let error = error.to_string();
+                notices.push(Notice::SegmentBehind {
+                    segment: name.clone(),
+                    error,
+                });
+            }
+        }
+    }
+
+    /// Outside git: the segments alone carry the write.
+    fn write_durably(
+        &self,
+        portions: BTreeMap<SegmentName, Portion>,
+    ) -> Result<Vec<SegmentName>, DiskError> {
+        let ken = &self.parts.ken;
+        let write = |(name, portion): (&SegmentName, &Portion)| {
+            let path = name.path();
+            ken.append(&path, &portion.bytes())
+                .map_err(DiskError::on("write to", &path))?;
+            ken.sync_file(&path).map_err(DiskError::on("sync", &path))
+        };
+        if let Err(error) = portions.iter().try_for_each(write) {
+            for (name, portion) in &portions {
+                // If this fails too, the next writer finds the tail; nobody was told of it.
+                let _ = ken.truncate(&name.path(), portion.len);
+            }
+            return Err(error);
+        }
+        Ok(portions.into_keys().collect())
+    }
+}
+
+impl Portion {
+    fn bytes(&self) -> Vec<u8> {
+        self.lines
+            .iter()
+            .flat_map(|line| [line.as_bytes(), b"\n"].concat())
+            .collect()
     }
 }

@@ -129,7 +129,7 @@ impl Dir for RealDir {
     }
 
     fn sync_dir(&self, path: &str) -> io::Result<()> {
-        sync(self.dir(path)?)
+        sync(&self.dir(path)?)
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -184,7 +184,7 @@ fn open_dir(dir: &cap_std::fs::Dir, name: &str) -> io::Result<cap_std::fs::Dir> 
 fn create_dir(dir: &cap_std::fs::Dir, name: &str) -> io::Result<()> {
     match dir.create_dir(name) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => sync(dir.try_clone()?),
+        _ => sync(dir),
     }
 }
 
@@ -254,12 +254,13 @@ fn explain(dir: &cap_std::fs::Dir, name: &str, error: io::Error) -> io::Error {
 }
 
 #[cfg(not(windows))]
-fn sync(dir: cap_std::fs::Dir) -> io::Result<()> {
-    dir.into_std_file().sync_all()
+fn sync(dir: &cap_std::fs::Dir) -> io::Result<()> {
+    // The handle itself may be a mere path, which cannot be synced.
+    dir.open(".")?.sync_all()
 }
 
 /// Windows has no call that syncs a directory; its file systems journal names themselves.
 #[cfg(windows)]
-fn sync(_dir: cap_std::fs::Dir) -> io::Result<()> {
+fn sync(_dir: &cap_std::fs::Dir) -> io::Result<()> {
     Ok(())
 }

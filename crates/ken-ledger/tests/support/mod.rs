@@ -1,0 +1,263 @@
+//! Ledgers on real disks for tests: plain, beside a git that does what it is told, and real git.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+#[path = "../../src/sample.rs"]
+pub mod sample;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use ken_core::event::Recorded;
+use ken_ledger::git::GitError;
+use ken_ledger::{Appended, Dir, GitEnv, GitView, Ledger, Notice, Parts, RealDir, Stat, discover};
+
+/// A git that stands still until told otherwise.
+#[derive(Debug)]
+pub struct StillGit(pub Mutex<Said>);
+
+#[derive(Clone, Debug)]
+pub struct Said {
+    pub token: String,
+    pub branch: String,
+    pub index: Option<Stat>,
+    pub listed: Option<BTreeSet<String>>,
+}
+
+impl StillGit {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Said {
+            token: "1".into(),
+            branch: "refs/heads/main".into(),
+            index: None,
+            listed: Some(BTreeSet::new()),
+        })))
+    }
+
+    pub fn say(&self, change: impl FnOnce(&mut Said)) {
+        change(&mut self.0.lock().unwrap());
+    }
+
+    fn said(&self) -> Said {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl GitView for StillGit {
+    fn worktree(&self) -> String {
+        ".".into()
+    }
+
+    fn head_token(&self) -> String {
+        self.said().token
+    }
+
+    fn branch(&self) -> String {
+        self.said().branch
+    }
+
+    fn index_stat(&self) -> Option<Stat> {
+        self.said().index
+    }
+
+    fn index_paths(&self) -> Result<BTreeSet<String>, GitError> {
+        self.said().listed.ok_or(GitError::NotOffered)
+    }
+}
+
+/// A folder with a ledger beside a [`StillGit`], or plain.
+pub struct Sandbox {
+    pub dir: tempfile::TempDir,
+    pub git: Option<Arc<StillGit>>,
+    pub boot: Option<String>,
+    pub ids: sample::Counting,
+    next: u64,
+}
+
+impl Sandbox {
+    pub fn in_git() -> Self {
+        Self::with(Some(StillGit::new()))
+    }
+
+    pub fn plain() -> Self {
+        Self::with(None)
+    }
+
+    fn with(git: Option<Arc<StillGit>>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join(".git")).unwrap();
+        let boot = Some("first boot".to_owned());
+        Self {
+            dir,
+            git,
+            boot,
+            ids: sample::Counting(0),
+            next: 0,
+        }
+    }
+
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.dir.path().join(path)
+    }
+
+    /// Opens the ledger as a new process would.
+    pub fn open(&self) -> Ledger {
+        let local = if self.git.is_some() {
+            ".git/ken"
+        } else {
+            ".ken/.local"
+        };
+        let dir = |prefix: &str| -> Arc<dyn Dir> {
+            Arc::new(RealDir::below(self.dir.path(), prefix).unwrap())
+        };
+        Ledger::with_parts(Parts {
+            ken: dir(".ken"),
+            local: dir(local),
+            worktree: dir(local),
+            git: self.git.clone().map(|git| git as Arc<dyn GitView>),
+            boot: self.boot.clone(),
+        })
+    }
+
+    /// Appends the next event in a new process.
+    pub fn add(&mut self) -> (Recorded, Appended) {
+        self.add_to(&self.open())
+    }
+
+    pub fn add_to(&mut self, ledger: &Ledger) -> (Recorded, Appended) {
+        self.next += 1;
+        let event = sample::event(self.next);
+        let batch = std::slice::from_ref(&event);
+        let appended = ledger
+            .append(batch, sample::start(), &mut self.ids)
+            .unwrap();
+        (event, appended)
+    }
+
+    pub fn segment(&self, appended: &Appended) -> PathBuf {
+        self.path(".ken").join(appended.segments[0].path())
+    }
+}
+
+/// Returns every event's line in a ledger, sorted.
+pub fn lines(ledger: &Ledger) -> Vec<String> {
+    let mut lines = Vec::new();
+    for stat in ledger.list().unwrap() {
+        let text = ledger.read(&stat.name).unwrap();
+        assert_eq!(text.torn(), None);
+        lines.extend(text.lines().map(|(_, line)| line.to_owned()));
+    }
+    lines.sort();
+    lines
+}
+
+/// Returns the lines of events, sorted.
+pub fn lines_of<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Vec<String> {
+    let mut lines: Vec<_> = events
+        .into_iter()
+        .map(|event| event.line().to_owned())
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// A real repository.
+pub struct Repository {
+    pub dir: tempfile::TempDir,
+    pub ids: sample::Counting,
+    next: u64,
+}
+
+impl Repository {
+    pub fn new(init: &[&str]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let this = Self {
+            dir,
+            ids: sample::Counting(0),
+            next: 0,
+        };
+        let mut arguments = vec!["init", "-q", "-b", "main"];
+        arguments.extend(init);
+        arguments.push("work");
+        run_git(this.dir.path(), &arguments);
+        this.identify(&this.work());
+        std::fs::write(this.work().join("README"), "hello\n").unwrap();
+        std::fs::create_dir_all(this.work().join(".ken")).unwrap();
+        std::fs::write(this.work().join(".ken/.gitignore"), ".local/\n").unwrap();
+        std::fs::write(
+            this.work().join(".gitattributes"),
+            ".ken/**/*.jsonl -text\n",
+        )
+        .unwrap();
+        this.git(&["add", "README", ".gitattributes", ".ken/.gitignore"]);
+        this.git(&["commit", "-qm", "first"]);
+        this
+    }
+
+    pub fn identify(&self, work: &Path) {
+        run_git(work, &["config", "user.name", "Test"]);
+        run_git(work, &["config", "user.email", "test@example.org"]);
+    }
+
+    pub fn work(&self) -> PathBuf {
+        self.dir.path().join("work")
+    }
+
+    pub fn git(&self, arguments: &[&str]) -> String {
+        run_git(&self.work(), arguments)
+    }
+
+    pub fn add(&mut self) -> (Recorded, Appended) {
+        self.add_in(&self.work())
+    }
+
+    pub fn add_in(&mut self, work: &Path) -> (Recorded, Appended) {
+        self.next += 1;
+        let event = sample::event(self.next);
+        let batch = std::slice::from_ref(&event);
+        let appended = open(work)
+            .append(batch, sample::start(), &mut self.ids)
+            .unwrap();
+        (event, appended)
+    }
+}
+
+/// Opens the ledger of a worktree as a new process would.
+pub fn open(work: &Path) -> Ledger {
+    let place = discover(work, &GitEnv::default())
+        .unwrap()
+        .expect("a repository");
+    Ledger::open(&place).unwrap()
+}
+
+/// Runs git and returns its output.
+pub fn run_git(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(folder)
+        .args([
+            "-c",
+            "protocol.file.allow=always",
+            "-c",
+            "advice.detachedHead=false",
+        ])
+        .args(arguments)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    assert!(
+        output.status.success(),
+        "git {arguments:?}: {}",
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+pub fn healed(notices: &[Notice]) -> bool {
+    notices
+        .iter()
+        .any(|notice| matches!(notice, Notice::Healed { .. }))
+}
