@@ -38,6 +38,28 @@ pub fn fold_entry<'a>(id: EntryId, events: impl IntoIterator<Item = &'a Event>) 
     fold.finish()
 }
 
+/// Folds the entry as whoever saw the content events `revision`, and what those rest on, saw it.
+pub fn entry_at(id: EntryId, revision: &[EventId], events: &[Event]) -> Option<Entry> {
+    let mut whole = EntryFold::new(id);
+    for event in events {
+        whole.add(event);
+    }
+    let mut causal = Causal::default();
+    for event in whole.iter() {
+        if let Some((_, replaces)) = whole.wording(event) {
+            causal.add(event.order(), replaces);
+        }
+    }
+    let mut past = causal.ancestors(revision);
+    past.extend(revision.iter().copied());
+    past.extend(whole.proposals().map(|(event, _)| event.id));
+    let mut fold = EntryFold::new(id);
+    for event in whole.iter().filter(|event| past.contains(&event.id)) {
+        fold.add(event);
+    }
+    fold.finish()
+}
+
 impl<'a> EntryFold<'a> {
     /// Starts with no events.
     pub fn new(id: EntryId) -> Self {

@@ -1,1 +1,31 @@
-//! Placeholder front page; replaced as the crate is built.
+//! Ken's use cases, one function a verb: load, ask the core, append, project.
+//!
+//! Nothing here prints, parses arguments or reads the environment: paths, time, randomness and
+//! the acting person come in through [`World`] and [`Engine::open`]; what happened goes out as
+//! plain data for the command line, MCP and HTTP alike.
+//!
+//! Reading order: [`engine`] holds the ledger and its index together, [`entries`] the verbs,
+//! [`lookup`] the questions, [`sync`] what people edit by hand, [`upkeep`] packing, blanking and
+//! recovery, [`init`] coming and going.
+
+pub mod admission;
+pub mod engine;
+pub mod entries;
+pub mod error;
+pub mod export;
+mod files;
+mod git;
+pub mod init;
+pub mod lookup;
+pub mod notice;
+pub mod sync;
+mod tombstone;
+pub mod upkeep;
+pub mod verify;
+pub mod view;
+pub mod world;
+
+pub use engine::Engine;
+pub use error::{Error, Kind};
+pub use ken_ledger::{GitEnv, check, recover, replace};
+pub use world::World;

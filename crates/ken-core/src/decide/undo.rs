@@ -73,20 +73,24 @@ pub fn undo(entry: &Entry, event: &Event, history: &[Event]) -> Result<Draft, Re
         return Ok(about(entry, Body::StatusChanged(body)));
     }
     if let Some(data) = event.get::<OverlaySet>() {
-        let state = match data.state {
-            Switch::On => Switch::Off,
-            Switch::Off => Switch::On,
-        };
-        let body = OverlaySet {
-            state,
-            replaces: vec![event.id],
-            ..data.clone()
-        };
-        return Ok(about(entry, Body::OverlaySet(body)));
+        return Ok(about(entry, Body::OverlaySet(switched(data, event.id))));
     }
     Err(Refusal::CannotUndo {
         what: name_of(event),
     })
+}
+
+/// Returns the mark turned the other way.
+fn switched(data: &OverlaySet, event: EventId) -> OverlaySet {
+    let state = match data.state {
+        Switch::On => Switch::Off,
+        Switch::Off => Switch::On,
+    };
+    OverlaySet {
+        state,
+        replaces: vec![event],
+        ..data.clone()
+    }
 }
 
 fn name_of(event: &Event) -> &'static str {

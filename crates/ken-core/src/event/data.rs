@@ -59,7 +59,7 @@ macro_rules! event_types {
             }
 
             /// Returns the data as JSON; `None` for what only its line can tell.
-            pub(crate) fn to_json(&self) -> Option<Value> {
+            pub fn to_json(&self) -> Option<Value> {
                 match self {
                     $(Self::$variant(data) => {
                         Some(serde_json::to_value(data).expect("event data has string keys"))

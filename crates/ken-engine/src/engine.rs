@@ -1,0 +1,262 @@
+//! The ledger and its index, held in step.
+//!
+//! Reading brings the index up to what this branch's segments say and never touches a tracked
+//! file. Writing goes through [`Engine::record`] and nothing else.
+
+use std::path::{Path, PathBuf};
+
+use ken_core::actor::{Actor, Role};
+use ken_core::decide::{Clock, Draft};
+use ken_core::event::{LINE_BYTES_MAX, Recorded};
+use ken_core::hlc::{DRIFT_MAX_MS, Hlc};
+use ken_core::id::{EventId, NodeId};
+use ken_core::store::Store as _;
+use ken_core::time::Timestamp;
+use ken_index::{Index, Rebuilt, Refreshed, SegmentStat};
+use ken_ledger::layout::NotASegment;
+use ken_ledger::{GitEnv, Ledger, Place, SegmentName, discover};
+
+use crate::admission::admitted;
+use crate::error::Error;
+use crate::notice::Notice;
+use crate::world::World;
+
+/// The index, below `.ken/`.
+const INDEX_PATH: &str = ".index/knowledge.db";
+
+/// How the index is brought up to date.
+#[derive(Clone, Copy, Debug)]
+enum Update {
+    ByDifference,
+    FromNothing,
+}
+
+/// One ledger, ready for use.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) place: Place,
+    pub(crate) ledger: Ledger,
+    pub(crate) index: Index,
+    pub(crate) world: Box<dyn World>,
+    /// Who acts, where the caller said so.
+    named: Option<Actor>,
+    pub(crate) notices: Vec<Notice>,
+    /// Whether hand edits were absorbed in this process already.
+    pub(crate) absorbed: bool,
+}
+
+impl Engine {
+    /// Opens the ledger that `start` lies in and brings the index up to date.
+    ///
+    /// `actor` is who acts; where the caller does not know, [`Self::actor`] asks git.
+    pub fn open(
+        start: &Path,
+        git: &GitEnv,
+        actor: Option<Actor>,
+        world: Box<dyn World>,
+    ) -> Result<Self, Error> {
+        let place = discover(start, git)?.ok_or(Error::NotInitialised)?;
+        let ledger = Ledger::open(&place)?;
+        check_version(&place)?;
+        let index = open_index(&place)?;
+        let mut engine = Self {
+            place,
+            ledger,
+            index,
+            world,
+            named: actor,
+            notices: Vec::new(),
+            absorbed: false,
+        };
+        engine.refresh()?;
+        Ok(engine)
+    }
+
+    /// Returns the folder that holds `.ken`.
+    pub fn root(&self) -> &Path {
+        &self.place.root
+    }
+
+    /// Returns the time of the world this engine lives in.
+    pub fn now(&self) -> Timestamp {
+        self.world.now()
+    }
+
+    /// Takes what happened beside the answers so far.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Returns who acts: whom the caller named, else the person git knows.
+    ///
+    /// Asking git costs a process, so reading commands do not.
+    pub fn actor(&self) -> Actor {
+        let asked = || {
+            self.named
+                .clone()
+                .or_else(|| crate::git::identity(&self.place))
+        };
+        asked().unwrap_or_else(|| Actor::from_claim(Role::Human, ""))
+    }
+
+    /// Brings the index up to what the segments of this worktree say now.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        self.notices
+            .extend(self.ledger.heal().into_iter().map(Notice::Ledger));
+        let refreshed = self.bring_index_up(Update::ByDifference)?;
+        if refreshed
+            .rebuilt
+            .is_some_and(|why| !matches!(why, Rebuilt::Missing | Rebuilt::MuchChanged))
+        {
+            self.notices.push(Notice::IndexRebuilt);
+        }
+        Ok(())
+    }
+
+    /// Throws the index away and builds it from the segments.
+    pub fn rebuild_index(&mut self) -> Result<Refreshed, Error> {
+        self.notices
+            .extend(self.ledger.heal().into_iter().map(Notice::Ledger));
+        self.bring_index_up(Update::FromNothing)
+    }
+
+    fn bring_index_up(&mut self, how: Update) -> Result<Refreshed, Error> {
+        let listing: Vec<SegmentStat> = self.ledger.list()?.iter().map(stat_of).collect();
+        let blanked: Vec<EventId> = self.ledger.blanked_ids()?.into_iter().collect();
+        let ledger = &self.ledger;
+        let mut read = |name: &str| -> Result<Vec<u8>, Error> {
+            let name: SegmentName = name
+                .parse()
+                .map_err(|e: NotASegment| Error::Usage(e.to_string()))?;
+            Ok(ledger.read_bytes(&name)?)
+        };
+        let refreshed = match how {
+            Update::ByDifference => self.index.refresh(&listing, &blanked, &mut read)?,
+            Update::FromNothing => self.index.rebuild(&listing, &blanked, &mut read)?,
+        };
+        Ok(refreshed)
+    }
+
+    /// Passes drafts through the guard, stamps them, appends them durably and indexes them.
+    ///
+    /// The only way anything is ever written to the ledger.
+    pub(crate) fn record(
+        &mut self,
+        drafts: Vec<Draft>,
+        by: &Actor,
+    ) -> Result<Vec<Recorded>, Error> {
+        let stamped = drafts.into_iter().map(|draft| (None, draft)).collect();
+        self.record_as(stamped, by)
+    }
+
+    /// Like [`Self::record`], with ids chosen before where a draft depends on its own.
+    pub(crate) fn record_as(
+        &mut self,
+        drafts: Vec<(Option<EventId>, Draft)>,
+        by: &Actor,
+    ) -> Result<Vec<Recorded>, Error> {
+        let now = self.world.now();
+        let seen = self.latest(now)?;
+        let node = self.ledger.node(&mut *self.world)?;
+        let mut clock = Clock {
+            node,
+            now,
+            seen,
+            ids: &mut *self.world,
+        };
+        let mut batch = Vec::with_capacity(drafts.len());
+        for (id, draft) in drafts {
+            let admission = admitted(&draft, by)?;
+            let event = match id {
+                Some(id) => clock.stamp_as(id, draft, by, admission),
+                None => clock.stamp(draft, by, admission),
+            };
+            batch.push(checked(Recorded::new(event))?);
+        }
+        self.append(&batch)?;
+        Ok(batch)
+    }
+
+    /// Appends events that are already whole: stamped ones and those derived from commits.
+    pub(crate) fn append(&mut self, batch: &[Recorded]) -> Result<(), Error> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let now = self.world.now();
+        let appended = self.ledger.append(batch, now, &mut *self.world)?;
+        self.notices
+            .extend(appended.notices.into_iter().map(Notice::Ledger));
+        self.bring_index_up(Update::ByDifference)?;
+        let touched: Vec<_> = batch.iter().flat_map(|it| it.event.entries()).collect();
+        crate::files::note_due(&self.place, &touched);
+        Ok(())
+    }
+
+    /// The latest clock reading a new event must follow.
+    fn latest(&self, now: Timestamp) -> Result<Option<Hlc>, Error> {
+        let limit = Hlc {
+            wall: now.plus_millis(DRIFT_MAX_MS),
+            counter: u16::MAX,
+            node: NodeId::new(u128::MAX),
+        };
+        Ok(self.index.latest(limit)?)
+    }
+}
+
+/// What is written must be what a reader accepts, before it touches the disk.
+fn checked(recorded: Recorded) -> Result<Recorded, Error> {
+    let bytes = recorded.line().len();
+    if LINE_BYTES_MAX < bytes {
+        return Err(Error::TooLarge {
+            bytes,
+            max: LINE_BYTES_MAX,
+        });
+    }
+    let read = Recorded::parse(recorded.line().as_bytes());
+    assert_eq!(
+        read.as_ref(),
+        Ok(&recorded),
+        "a written line must read back as itself"
+    );
+    Ok(recorded)
+}
+
+fn stat_of(stat: &ken_ledger::SegmentStat) -> SegmentStat {
+    SegmentStat {
+        name: stat.name.path(),
+        len: stat.len,
+        modified_ns: stat.modified_ns,
+        inode: stat.inode,
+    }
+}
+
+fn open_index(place: &Place) -> Result<Index, Error> {
+    let path: PathBuf = place
+        .root
+        .join(ken_ledger::layout::KEN_DIR)
+        .join(INDEX_PATH);
+    Ok(Index::open(&path)?)
+}
+
+/// Refuses a ledger whose major version this build does not know.
+fn check_version(place: &Place) -> Result<(), Error> {
+    let path = place.root.join(ken_ledger::layout::KEN_DIR).join("VERSION");
+    let Ok(text) = std::fs::read_to_string(path) else {
+        return Err(Error::NotInitialised);
+    };
+    let major = |version: &str| {
+        version
+            .trim()
+            .split('.')
+            .next()
+            .and_then(|m| m.parse::<u32>().ok())
+    };
+    let known = ken_ledger::layout::VERSION;
+    match (major(&text), major(known)) {
+        (Some(found), Some(ours)) if found <= ours => Ok(()),
+        (Some(_) | None, _) => Err(Error::TooNew {
+            found: text.trim().to_owned(),
+            known,
+        }),
+    }
+}

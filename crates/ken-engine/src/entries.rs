@@ -1,0 +1,279 @@
+//! The verbs: add, revise, cite, confirm, retract, restore, archive, link, undo.
+
+use ken_core::actor::Actor;
+use ken_core::citation::Evidence;
+use ken_core::content::Changes;
+use ken_core::decide::{self, Draft, Proposal, Refusal};
+use ken_core::entry::Entry;
+use ken_core::event::{
+    ArchiveReason, Channel, Event, Overlay, Recorded, Relation, RetractReason, Switch,
+};
+use ken_core::id::{EntryId, EventId};
+use ken_core::status::Status;
+use ken_core::store::{Filter, Store as _};
+use ken_core::text::Note;
+use ken_core::time::Date;
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::tombstone::tombstone_for;
+
+/// Entries written with one fsync where many are added in one process.
+pub const BATCH_MAX: usize = 100;
+
+/// Tries at an entry id nobody has yet; two in a row taken is already beyond belief.
+const ID_TRIES: usize = 8;
+
+impl Engine {
+    /// Adds one entry.
+    pub fn add(&mut self, proposal: Proposal, by: &Actor) -> Result<Entry, Error> {
+        let mut ids = self.add_many(vec![proposal], by)?;
+        self.entry(ids.remove(0))
+    }
+
+    /// Adds entries, durably in one step for up to [`BATCH_MAX`] of them.
+    ///
+    /// All are checked before the first is written.
+    pub fn add_many(
+        &mut self,
+        proposals: Vec<Proposal>,
+        by: &Actor,
+    ) -> Result<Vec<EntryId>, Error> {
+        let stones = self.index.tombstones()?;
+        let mut drafts = Vec::with_capacity(proposals.len());
+        let mut ids = Vec::with_capacity(proposals.len());
+        for proposal in proposals {
+            check_tombstones(&proposal, &stones, by)?;
+            let (event, entry) = self.fresh_entry_id(&proposal)?;
+            drafts.push((Some(event), decide::propose(event, proposal)?));
+            ids.push(entry);
+        }
+        self.absorb_before_writing()?;
+        for batch in chunks(drafts) {
+            self.record_as(batch, by)?;
+        }
+        self.render_due()?;
+        Ok(ids)
+    }
+
+    /// Words some fields of an entry anew.
+    pub fn revise(
+        &mut self,
+        id: EntryId,
+        changes: Changes,
+        reason: Option<Note>,
+        by: &Actor,
+    ) -> Result<Entry, Error> {
+        self.change(id, by, |entry, _| {
+            decide::revise(entry, changes, None, Channel::Command, reason)
+        })
+    }
+
+    /// Adds evidence to an entry.
+    pub fn cite(&mut self, id: EntryId, evidence: Evidence, by: &Actor) -> Result<Entry, Error> {
+        let citation = evidence.cite(by, self.now());
+        self.change(id, by, |entry, _| decide::cite(entry, citation))
+    }
+
+    /// Records that `by` agrees, as of `on`.
+    pub fn confirm(&mut self, id: EntryId, on: Option<Date>, by: &Actor) -> Result<Entry, Error> {
+        let on = on.unwrap_or_else(|| self.now().date());
+        self.change(id, by, |entry, by| decide::confirm(entry, by, on))
+    }
+
+    /// Moves an entry on the status ladder.
+    pub fn set_status(
+        &mut self,
+        id: EntryId,
+        to: Status,
+        reason: Option<Note>,
+        by: &Actor,
+    ) -> Result<Entry, Error> {
+        self.change(id, by, |entry, by| {
+            decide::set_status(entry, to, by, reason)
+        })
+    }
+
+    /// Takes a claim back.
+    pub fn retract(
+        &mut self,
+        id: EntryId,
+        reason: RetractReason,
+        note: Option<Note>,
+        by: &Actor,
+    ) -> Result<Entry, Error> {
+        self.change(id, by, |entry, _| {
+            decide::retract(entry, reason, Channel::Command, note)
+        })
+    }
+
+    /// Brings an archived or retracted entry back.
+    pub fn restore(
+        &mut self,
+        id: EntryId,
+        reason: Option<Note>,
+        by: &Actor,
+    ) -> Result<Entry, Error> {
+        self.change(id, by, |entry, _| decide::restore(entry, reason))
+    }
+
+    /// Lays one entry aside.
+    pub fn archive(&mut self, id: EntryId, by: &Actor) -> Result<Entry, Error> {
+        self.change(id, by, |entry, _| {
+            decide::archive(entry, ArchiveReason::Manual)
+        })
+    }
+
+    /// Lays every entry aside that nobody confirmed for more than `days`; returns which.
+    pub fn archive_older_than(&mut self, days: u32, by: &Actor) -> Result<Vec<EntryId>, Error> {
+        self.absorb_before_writing()?;
+        let today = self.now().date();
+        let aged = |entry: &Entry| {
+            entry
+                .confirmation
+                .last
+                .is_some_and(|last| days < today.days_since(last))
+        };
+        let old: Vec<Entry> = self
+            .list(&Filter::default())?
+            .into_iter()
+            .filter(|entry| aged(entry))
+            .collect();
+        let mut drafts = Vec::new();
+        for entry in &old {
+            drafts.push((None, decide::archive(entry, ArchiveReason::Age)?));
+        }
+        for batch in chunks(drafts) {
+            self.record_as(batch, by)?;
+        }
+        self.render_due()?;
+        Ok(old.iter().map(|entry| entry.id).collect())
+    }
+
+    /// Links an entry to another.
+    pub fn link(
+        &mut self,
+        from: EntryId,
+        to: EntryId,
+        rel: Relation,
+        by: &Actor,
+    ) -> Result<Entry, Error> {
+        let target = self.entry(to)?;
+        self.change(from, by, |entry, _| decide::link(entry, &target, rel))
+    }
+
+    /// Sets or clears an operator's mark.
+    pub fn set_overlay(
+        &mut self,
+        id: EntryId,
+        overlay: Overlay,
+        state: Switch,
+        note: Option<Note>,
+        by: &Actor,
+    ) -> Result<Entry, Error> {
+        self.change(id, by, |entry, _| {
+            decide::set_overlay(entry, overlay, state, note)
+        })
+    }
+
+    /// Lets a quarantined entry out.
+    pub fn lift_quarantine(
+        &mut self,
+        id: EntryId,
+        reason: Note,
+        by: &Actor,
+    ) -> Result<Entry, Error> {
+        self.change(id, by, |entry, by| {
+            decide::lift_quarantine(entry, by, reason)
+        })
+    }
+
+    /// Takes back the last event `by` wrote; returns that event and the entry after it.
+    pub fn undo(&mut self, by: &Actor) -> Result<(Recorded, Entry), Error> {
+        self.absorb_before_writing()?;
+        let last = self.index.latest_by(by)?.ok_or_else(|| {
+            Error::Usage(format!("{by} has written nothing that could be undone"))
+        })?;
+        let id = last
+            .event
+            .entries()
+            .next()
+            .ok_or(Refusal::CannotUndo { what: "event" })?;
+        let entry = self.entry(id)?;
+        let history: Vec<Event> = self
+            .history(id)?
+            .into_iter()
+            .map(|recorded| recorded.event)
+            .collect();
+        let draft = decide::undo(&entry, &last.event, &history)?;
+        self.record(vec![draft], by)?;
+        self.render_due()?;
+        Ok((last, self.entry(id)?))
+    }
+
+    /// Absorbs what people edited, decides on the entry as it then stands, writes and renders.
+    fn change(
+        &mut self,
+        id: EntryId,
+        by: &Actor,
+        decide: impl FnOnce(&Entry, &Actor) -> Result<Draft, Refusal>,
+    ) -> Result<Entry, Error> {
+        self.absorb_before_writing()?;
+        let draft = decide(&self.entry(id)?, by)?;
+        self.record(vec![draft], by)?;
+        self.render_due()?;
+        self.entry(id)
+    }
+
+    fn fresh_entry_id(&mut self, proposal: &Proposal) -> Result<(EventId, EntryId), Error> {
+        for _ in 0..ID_TRIES {
+            let event = EventId::new(self.world.now(), self.world.random());
+            let entry = EntryId::created_by(event, proposal.kind);
+            if self.index.entry(entry)?.is_none() {
+                return Ok((event, entry));
+            }
+        }
+        Err(Error::Usage(
+            "no free entry id was found; try again".to_owned(),
+        ))
+    }
+}
+
+fn check_tombstones(proposal: &Proposal, stones: &[Entry], by: &Actor) -> Result<(), Error> {
+    let Some(stone) = tombstone_for(&proposal.content.statement, stones) else {
+        return Ok(());
+    };
+    if proposal.overrides == Some(stone.id) {
+        if by.is_human() {
+            return Ok(());
+        }
+        let what = "overriding a retraction";
+        return Err(Refusal::PersonNeeded {
+            what,
+            by: by.clone(),
+        }
+        .into());
+    }
+    let reason = match stone.retracted.as_ref().map(|retraction| retraction.reason) {
+        Some(RetractReason::False) => "false",
+        Some(RetractReason::Unwanted) => "unwanted",
+        Some(RetractReason::Duplicate | RetractReason::Obsolete | RetractReason::Withdrawn)
+        | None => "retracted",
+    };
+    Err(Refusal::Tombstone {
+        entry: stone.id,
+        reason,
+    }
+    .into())
+}
+
+/// Splits drafts into batches of [`BATCH_MAX`].
+fn chunks(
+    drafts: Vec<(Option<EventId>, Draft)>,
+) -> impl Iterator<Item = Vec<(Option<EventId>, Draft)>> {
+    let mut rest = drafts.into_iter();
+    std::iter::from_fn(move || {
+        let batch: Vec<_> = rest.by_ref().take(BATCH_MAX).collect();
+        (!batch.is_empty()).then_some(batch)
+    })
+}

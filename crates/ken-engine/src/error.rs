@@ -1,0 +1,173 @@
+//! Everything that can go wrong in a use case, sorted by what the caller can do about it.
+
+use ken_core::decide::Refusal;
+use ken_core::id::EntryId;
+use ken_guard::Finding;
+use ken_index::RefreshError;
+use ken_ledger::DiskError;
+use ken_ledger::git::GitError;
+
+/// Why a use case did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("there is no ledger here")]
+    NotInitialised,
+    #[error("the ledger has schema {found}; this ken reads up to {known}")]
+    TooNew { found: String, known: &'static str },
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error("the guard refused `{field}`: it looks like it holds {what}", field = first_field(.0), what = first_type(.0))]
+    Guarded(Vec<Finding>),
+    #[error("no entry begins with `{0}`")]
+    NotFound(String),
+    #[error("`{wanted}` could be {}", list(.candidates))]
+    Ambiguous {
+        wanted: String,
+        candidates: Vec<EntryId>,
+    },
+    #[error("no event has the id `{0}`")]
+    NoSuchEvent(String),
+    #[error("the event has {bytes} bytes; at most {max} are allowed")]
+    TooLarge { bytes: usize, max: usize },
+    #[error("{0}")]
+    Usage(String),
+    #[error("{count} entry files are gone at once")]
+    BulkLoss { count: usize, files: Vec<String> },
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    #[error(transparent)]
+    Append(#[from] ken_ledger::AppendError),
+    #[error(transparent)]
+    Read(#[from] ken_ledger::ReadError),
+    #[error(transparent)]
+    Replace(#[from] ken_ledger::replace::ReplaceError),
+    #[error(transparent)]
+    Recover(#[from] ken_ledger::recover::RecoverError),
+    #[error(transparent)]
+    Place(#[from] ken_ledger::place::PlaceError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Index(#[from] ken_index::IndexError),
+    #[error("segment `.ken/{segment}` is damaged at line {line}")]
+    Damaged {
+        segment: String,
+        line: u64,
+        source: ken_core::event::LineError,
+    },
+}
+
+impl From<RefreshError<Self>> for Error {
+    fn from(error: RefreshError<Self>) -> Self {
+        match error {
+            RefreshError::Read { source, .. } => source,
+            RefreshError::Line {
+                segment,
+                line,
+                source,
+            } => Self::Damaged {
+                segment,
+                line,
+                source,
+            },
+            RefreshError::Index(source) => Self::Index(source),
+        }
+    }
+}
+
+/// What the caller can do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Ask differently.
+    User,
+    /// The answer is no.
+    Refused,
+    /// Try again when something else has ended.
+    Busy,
+    /// The stored data needs a look.
+    Damaged,
+    /// The world failed us.
+    Internal,
+}
+
+impl Error {
+    /// Sorts the failure.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::NotInitialised
+            | Self::NotFound(_)
+            | Self::Ambiguous { .. }
+            | Self::NoSuchEvent(_)
+            | Self::TooLarge { .. }
+            | Self::Usage(_)
+            | Self::TooNew { .. } => Kind::User,
+            Self::Refused(_) | Self::Guarded(_) | Self::BulkLoss { .. } => Kind::Refused,
+            Self::Replace(ken_ledger::replace::ReplaceError::Busy(_)) => Kind::Busy,
+            Self::Read(ken_ledger::ReadError::Segment(_)) | Self::Damaged { .. } => Kind::Damaged,
+            Self::Index(error) if error.is_damage() => Kind::Damaged,
+            Self::Disk(_)
+            | Self::Append(_)
+            | Self::Read(_)
+            | Self::Replace(_)
+            | Self::Recover(_)
+            | Self::Place(_)
+            | Self::Git(_)
+            | Self::Index(_) => Kind::Internal,
+        }
+    }
+
+    /// Returns what to do next, where there is something.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotInitialised => Some("run `ken init` at the top of the repository".to_owned()),
+            Self::TooNew { .. } => Some("install a newer ken".to_owned()),
+            Self::Refused(Refusal::ProvenanceRequired) => {
+                Some("add --cite commit:HASH (or pr:, doc:, test:, transcript:)".to_owned())
+            }
+            Self::Guarded(_) => {
+                Some("remove the secret and rotate it if it was ever stored elsewhere".to_owned())
+            }
+            Self::NotFound(_) => Some("`ken list --all` shows every entry".to_owned()),
+            Self::Ambiguous { .. } => Some("type more characters of the id".to_owned()),
+            Self::BulkLoss { .. } => {
+                Some("`ken sync --yes` retracts them; `ken render` writes the files again".to_owned())
+            }
+            Self::Read(_) | Self::Damaged { .. } => {
+                Some("`ken ledger check` lists every damaged line; `git checkout` restores a committed segment".to_owned())
+            }
+            Self::Index(error) if error.is_damage() => {
+                Some("`ken ledger check` lists every damaged line".to_owned())
+            }
+            Self::Refused(_)
+            | Self::NoSuchEvent(_)
+            | Self::TooLarge { .. }
+            | Self::Usage(_)
+            | Self::Disk(_)
+            | Self::Append(_)
+            | Self::Replace(_)
+            | Self::Recover(_)
+            | Self::Place(_)
+            | Self::Git(_)
+            | Self::Index(_) => None,
+        }
+    }
+}
+
+fn first_field(findings: &[Finding]) -> &str {
+    findings
+        .first()
+        .map_or("a field", |finding| finding.field.as_str())
+}
+
+fn first_type(findings: &[Finding]) -> &'static str {
+    findings
+        .first()
+        .map_or("a secret", |finding| finding.secret_type)
+}
+
+fn list(ids: &[EntryId]) -> String {
+    ids.iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,250 @@
+//! The view files below `.ken/`: writing them, and remembering which are in step.
+//!
+//! Invariant: a file is only written over when it holds no edit that has not become an event.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use ken_core::entry::Entry;
+use ken_core::id::EntryId;
+use ken_core::store::{Filter, Shelf, Store as _};
+use ken_ledger::layout::KEN_DIR;
+use ken_ledger::{Dir, DiskError, Place, RealDir, Stat};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::view::document::{self, Reading};
+use crate::view::gather::gather;
+
+/// The folder of entry files.
+pub(crate) const ENTRIES_DIR: &str = "entries";
+/// Entries whose file may be out of step, one id a line.
+const DUE_FILE: &str = ".local/views-due";
+/// Files that were in step when last looked at: name, length, time.
+const SEEN_FILE: &str = ".local/views-seen";
+/// Where a file is prepared before it takes its place.
+const DRAFT_FILE: &str = ".local/view.tmp";
+/// Up to this many entries every write also renews the gathering views.
+const GATHER_ON_WRITE_MAX: usize = 1000;
+
+/// What files looked like when they were last in step.
+#[derive(Debug, Default)]
+pub(crate) struct Seen(BTreeMap<String, (u64, u64)>);
+
+impl Seen {
+    pub(crate) fn load(dir: &dyn Dir) -> Option<Self> {
+        let text = String::from_utf8(dir.read(SEEN_FILE).ok()?).ok()?;
+        let line = |line: &str| {
+            let mut parts = line.split('\t');
+            let name = parts.next()?.to_owned();
+            Some((
+                name,
+                (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?),
+            ))
+        };
+        Some(Self(text.lines().filter_map(line).collect()))
+    }
+
+    pub(crate) fn save(&self, dir: &dyn Dir) -> io::Result<()> {
+        let lines = self
+            .0
+            .iter()
+            .map(|(name, (len, time))| format!("{name}\t{len}\t{time}\n"));
+        put(dir, SEEN_FILE, lines.collect::<String>().as_bytes())
+    }
+
+    pub(crate) fn is_unchanged(&self, name: &str, stat: &Stat) -> bool {
+        self.0.get(name) == Some(&(stat.len, stat.modified_ns))
+    }
+
+    pub(crate) fn note(&mut self, name: &str, stat: &Stat) {
+        self.0.insert(name.to_owned(), (stat.len, stat.modified_ns));
+    }
+
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.0.remove(name);
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+/// Opens `.ken` for view files.
+pub(crate) fn ken_dir(place: &Place) -> Result<RealDir, Error> {
+    let shown = place.root.join(KEN_DIR).display().to_string();
+    Ok(RealDir::below(&place.root, KEN_DIR).map_err(DiskError::on("open", &shown))?)
+}
+
+/// Remembers that the files of `touched` may be out of step.
+///
+/// Reading commands call this too; it only writes local state, and losing it costs a `ken render`.
+pub(crate) fn note_due(place: &Place, touched: &[EntryId]) {
+    if touched.is_empty() {
+        return;
+    }
+    let Ok(dir) = ken_dir(place) else { return };
+    let lines: String = touched.iter().map(|id| format!("{id}\n")).collect();
+    let written = match dir.append(DUE_FILE, lines.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => dir
+            .create_dirs(".local")
+            .and_then(|()| dir.create_new(DUE_FILE, lines.as_bytes())),
+        other => other,
+    };
+    // A read-only tree has no views to keep in step either.
+    let _ = written;
+}
+
+/// Writes a file in one step, without waiting for the disk: views can be made again.
+pub(crate) fn put(dir: &dyn Dir, path: &str, bytes: &[u8]) -> io::Result<()> {
+    let write = || -> io::Result<()> {
+        match dir.remove(DRAFT_FILE) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        dir.create_new(DRAFT_FILE, bytes)?;
+        dir.rename(DRAFT_FILE, path)
+    };
+    match write() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            dir.create_dirs(".local")?;
+            dir.create_dirs(path.rsplit_once('/').map_or("", |(parent, _)| parent))?;
+            write()
+        }
+        other => other,
+    }
+}
+
+impl Engine {
+    /// Renders the files of entries that changed since the last time.
+    pub(crate) fn render_due(&mut self) -> Result<(), Error> {
+        let dir = ken_dir(&self.place)?;
+        let due: BTreeSet<EntryId> = match dir.read(DUE_FILE) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes)
+                .lines()
+                .filter_map(|l| l.parse().ok())
+                .collect(),
+            Err(_) => BTreeSet::new(),
+        };
+        if due.is_empty() {
+            return Ok(());
+        }
+        let mut seen = Seen::load(&dir).unwrap_or_default();
+        for id in &due {
+            if let Some(entry) = self.index.entry(*id)? {
+                self.render_entry(&dir, &entry, Machine::Keep, &mut seen)?;
+            }
+        }
+        seen.save(&dir).map_err(DiskError::on("write", SEEN_FILE))?;
+        dir.remove(DUE_FILE)
+            .map_err(DiskError::on("remove", DUE_FILE))?;
+        self.gather_if_small(&dir)
+    }
+
+    /// Renders every file and every gathering view, machine state included; returns how many
+    /// entry files were written.
+    pub fn render(&mut self) -> Result<usize, Error> {
+        self.absorb_before_writing()?;
+        let dir = ken_dir(&self.place)?;
+        let mut seen = Seen::default();
+        let mut written = 0;
+        let entries = self.index.list(&Filter {
+            shelf: Shelf::All,
+            ..Filter::default()
+        })?;
+        for entry in &entries {
+            written += usize::from(self.render_entry(&dir, entry, Machine::Renew, &mut seen)?);
+        }
+        seen.save(&dir).map_err(DiskError::on("write", SEEN_FILE))?;
+        let _ = dir.remove(DUE_FILE);
+        write_gathered(&dir, &entries)?;
+        Ok(written)
+    }
+
+    fn gather_if_small(&self, dir: &RealDir) -> Result<(), Error> {
+        let limit = Some(GATHER_ON_WRITE_MAX + 1);
+        let entries = self.index.list(&Filter {
+            shelf: Shelf::All,
+            limit,
+            ..Filter::default()
+        })?;
+        if entries.len() <= GATHER_ON_WRITE_MAX {
+            write_gathered(dir, &entries)?;
+        }
+        Ok(())
+    }
+
+    /// Writes one entry's file where that is needed and safe; returns whether it did.
+    pub(crate) fn render_entry(
+        &self,
+        dir: &RealDir,
+        entry: &Entry,
+        machine: Machine,
+        seen: &mut Seen,
+    ) -> Result<bool, Error> {
+        let Some(name) = entry.file_name() else {
+            return Ok(false);
+        };
+        let path = format!("{ENTRIES_DIR}/{name}");
+        let old = read_text(dir, &path)?;
+        let text = match &old {
+            // A file somebody deleted to retract the entry stays deleted.
+            None if entry.retracted.is_some() => None,
+            None => document::render(entry, None),
+            Some(old) => match document::read(old) {
+                Ok(reading) if self.may_replace(&reading)? => match machine {
+                    Machine::Keep => document::render(entry, Some(&reading.machine)),
+                    Machine::Renew => document::render(entry, None),
+                },
+                Ok(_) | Err(_) => None,
+            },
+        };
+        let Some(text) = text else { return Ok(false) };
+        let changed = old.as_deref() != Some(text.as_str());
+        if changed {
+            put(dir, &path, text.as_bytes()).map_err(DiskError::on("write", &path))?;
+        }
+        if let Some(stat) = dir.stat(&path).map_err(DiskError::on("look at", &path))? {
+            seen.note(&name, &stat);
+        }
+        Ok(changed)
+    }
+
+    /// A file may be written over when it is as Ken rendered it, from events this branch knows.
+    fn may_replace(&self, reading: &Reading) -> Result<bool, Error> {
+        if document::digest(&reading.content) != reading.digest {
+            return Ok(false);
+        }
+        for id in &reading.revision {
+            if self.index.event(*id)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Whether machine state in a file is kept as it stands or written as it is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Machine {
+    Keep,
+    Renew,
+}
+
+/// Returns a file's text, `None` if there is no file.
+pub(crate) fn read_text(dir: &dyn Dir, path: &str) -> Result<Option<String>, Error> {
+    match dir.read(path) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(DiskError::on("read", path)(error).into()),
+    }
+}
+
+fn write_gathered(dir: &dyn Dir, entries: &[Entry]) -> Result<(), Error> {
+    for (path, text) in gather(entries) {
+        if read_text(dir, &path)?.as_deref() != Some(text.as_str()) {
+            put(dir, &path, text.as_bytes()).map_err(DiskError::on("write", &path))?;
+        }
+    }
+    Ok(())
+}

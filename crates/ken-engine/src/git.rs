@@ -1,0 +1,204 @@
+//! What git knows about entry files: who changed them, and whether they were deleted on purpose.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ken_core::actor::{Actor, Role};
+use ken_core::time::Timestamp;
+use ken_ledger::Place;
+use ken_ledger::git::{GitError, Runner, operation_under_way};
+use ken_ledger::layout::KEN_DIR;
+
+use crate::files::ENTRIES_DIR;
+
+/// Who brought something into the repository, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Authorship {
+    pub by: Actor,
+    pub at: Timestamp,
+    /// The commit is a merge: whoever made it saw both sides.
+    pub merge: bool,
+}
+
+/// One commit and the entry files it deletes.
+#[derive(Clone, Debug)]
+pub(crate) struct Deletion {
+    pub author: Authorship,
+    pub files: Vec<String>,
+}
+
+/// Returns why nothing may be absorbed now, if so.
+pub(crate) fn busy(place: &Place) -> Result<Option<String>, GitError> {
+    let Some(dirs) = &place.git else {
+        return Ok(None);
+    };
+    if let Some(operation) = operation_under_way(&dirs.git_dir) {
+        return Ok(Some(operation.to_string()));
+    }
+    let unmerged = run(place, &["ls-files", "-u", "-z", "--", KEN_DIR])?;
+    Ok((!unmerged.is_empty()).then(|| "there are unmerged paths".to_owned()))
+}
+
+/// Returns the names of entry files that differ from HEAD, new ones included.
+pub(crate) fn dirty(place: &Place) -> Result<BTreeSet<String>, GitError> {
+    let folder = folder();
+    if head(place)?.is_none() {
+        return names(place, &["ls-files", "-z", "-c", "-o", "--", &folder]);
+    }
+    let mut dirty = names(
+        place,
+        &[
+            "diff",
+            "--name-only",
+            "-z",
+            "--no-renames",
+            "HEAD",
+            "--",
+            &folder,
+        ],
+    )?;
+    dirty.extend(names(place, &["ls-files", "-z", "-o", "--", &folder])?);
+    Ok(dirty)
+}
+
+/// Returns the names of entry files that HEAD has and this worktree's own changes delete.
+///
+/// Files a sparse checkout leaves out are not among them.
+pub(crate) fn deleted_here(place: &Place) -> Result<BTreeSet<String>, GitError> {
+    if head(place)?.is_none() {
+        return Ok(BTreeSet::new());
+    }
+    let args = [
+        "diff",
+        "--name-only",
+        "-z",
+        "--no-renames",
+        "--diff-filter=D",
+        "HEAD",
+        "--",
+        &folder(),
+    ];
+    names(place, &args)
+}
+
+/// Returns who last brought a change of `name`, if it is committed.
+pub(crate) fn author_of(place: &Place, name: &str) -> Result<Option<Authorship>, GitError> {
+    let path = format!("{}/{name}", folder());
+    let out = run(
+        place,
+        &["log", "-1", "--format=%ae%x00%at%x00%P", "--", &path],
+    )?;
+    let text = String::from_utf8_lossy(&out);
+    Ok(authorship(text.trim_end()))
+}
+
+/// Returns the commits, newest first, that delete entry files; merges are not among them.
+pub(crate) fn deletions(place: &Place) -> Result<Vec<Deletion>, GitError> {
+    if head(place)?.is_none() {
+        return Ok(Vec::new());
+    }
+    let args = [
+        "log",
+        "--no-merges",
+        "--no-renames",
+        "--diff-filter=D",
+        "--name-only",
+        "--format=%x01%ae%x00%at%x00%P",
+        "--",
+        &folder(),
+    ];
+    let out = run(place, &args)?;
+    let text = String::from_utf8_lossy(&out);
+    let one = |block: &str| {
+        let (head, files) = block.split_once('\n')?;
+        let files = files
+            .lines()
+            .filter(|line| !line.is_empty())
+            .filter_map(name_of)
+            .collect();
+        Some(Deletion {
+            author: authorship(head)?,
+            files,
+        })
+    };
+    Ok(text.split('\u{1}').filter_map(one).collect())
+}
+
+/// Returns the files HEAD has, by name.
+pub(crate) fn in_head(place: &Place) -> Result<BTreeSet<String>, GitError> {
+    if head(place)?.is_none() {
+        return Ok(BTreeSet::new());
+    }
+    names(
+        place,
+        &[
+            "ls-tree",
+            "-r",
+            "-z",
+            "--name-only",
+            "HEAD",
+            "--",
+            &format!("{}/", folder()),
+        ],
+    )
+}
+
+/// Returns who this clone's owner says they are.
+pub(crate) fn identity(place: &Place) -> Option<Actor> {
+    place.git.as_ref()?;
+    let out = run(place, &["config", "user.email"]).ok()?;
+    let email = String::from_utf8_lossy(&out).trim().to_owned();
+    (!email.is_empty()).then(|| Actor::from_claim(Role::Human, &email))
+}
+
+fn run(place: &Place, args: &[&str]) -> Result<Vec<u8>, GitError> {
+    let dirs = place.git.as_ref().ok_or(GitError::NotOffered)?;
+    Runner::new(&place.root, dirs).output(args)
+}
+
+fn folder() -> String {
+    format!("{KEN_DIR}/{ENTRIES_DIR}")
+}
+
+fn head(place: &Place) -> Result<Option<String>, GitError> {
+    match run(place, &["rev-parse", "--verify", "--quiet", "HEAD"]) {
+        Ok(out) => Ok(Some(String::from_utf8_lossy(&out).trim().to_owned())),
+        Err(GitError::Failed { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn names(place: &Place, args: &[&str]) -> Result<BTreeSet<String>, GitError> {
+    let out = run(place, args)?;
+    let text = String::from_utf8_lossy(&out);
+    Ok(text
+        .split('\0')
+        .filter(|path| !path.is_empty())
+        .filter_map(name_of)
+        .collect())
+}
+
+fn name_of(path: &str) -> Option<String> {
+    path.strip_prefix(&format!("{}/", folder()))
+        .map(str::to_owned)
+}
+
+fn authorship(line: &str) -> Option<Authorship> {
+    let mut parts = line.split('\0');
+    let by = Actor::from_claim(Role::Human, parts.next()?);
+    let at = Timestamp::from_seconds(parts.next()?.parse().ok()?);
+    let merge = parts
+        .next()
+        .is_some_and(|parents| parents.trim().contains(' '));
+    Some(Authorship { by, at, merge })
+}
+
+/// The latest deletion of each file.
+pub(crate) fn latest_deletions(deletions: &[Deletion]) -> BTreeMap<&str, &Deletion> {
+    let mut latest = BTreeMap::new();
+    for deletion in deletions {
+        for file in &deletion.files {
+            latest.entry(file.as_str()).or_insert(deletion);
+        }
+    }
+    latest
+}

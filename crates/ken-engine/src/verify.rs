@@ -1,0 +1,156 @@
+//! The gate: what must hold before knowledge is relied on. Deterministic, asks no model.
+
+use std::collections::BTreeSet;
+
+use ken_core::decide::Refusal;
+use ken_core::entry::Entry;
+use ken_core::id::EventId;
+use ken_core::kind::Memory;
+use ken_core::store::{Filter, Shelf, Store as _};
+use ken_core::workspace::Workspace;
+use ken_ledger::SegmentName;
+use ken_ledger::check::Severity;
+use serde::Serialize;
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::notice::Notice;
+
+/// What a gate found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The gate's exact name.
+    pub gate: &'static str,
+    pub level: Level,
+    pub message: String,
+    /// A file below the repository, or an entry's id.
+    pub at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+}
+
+/// Whether a finding fails the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    Warning,
+    Error,
+}
+
+/// The outcome of `ken verify`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    pub entries: usize,
+    pub events: u64,
+    pub findings: Vec<Finding>,
+}
+
+impl Verified {
+    /// Returns whether nothing blocks.
+    pub fn passes(&self) -> bool {
+        self.findings
+            .iter()
+            .all(|finding| finding.level < Level::Error)
+    }
+}
+
+impl Engine {
+    /// Checks schema, provenance and links of everything, and that no blanked data is back.
+    pub fn verify(&mut self) -> Result<Verified, Error> {
+        self.absorb_before_writing()?;
+        let checked = self.ledger.check()?;
+        let mut findings = Vec::new();
+        for it in checked.findings {
+            let level = match it.severity {
+                Severity::Note => Level::Warning,
+                Severity::Damage => Level::Error,
+            };
+            let at = format!(".ken/{}", it.file);
+            let (message, line) = (it.message, it.line);
+            findings.push(Finding {
+                gate: "knowledge.schema",
+                level,
+                message,
+                at,
+                line,
+            });
+        }
+        for (segment, event) in self.returned_copies()? {
+            findings.push(Finding {
+                gate: "knowledge.blanked",
+                level: Level::Error,
+                message: format!("the data of blanked event {event} is back; run `ken sync`"),
+                at: segment.tree_path(),
+                line: None,
+            });
+        }
+        for notice in &self.notices {
+            if let Notice::LeftAlone { file, why } = notice {
+                findings.push(Finding {
+                    gate: "knowledge.schema",
+                    level: Level::Error,
+                    message: format!("this edit was not absorbed: {why}"),
+                    at: format!(".ken/entries/{file}"),
+                    line: None,
+                });
+            }
+        }
+        let entries = self.index.list(&Filter {
+            shelf: Shelf::All,
+            ..Filter::default()
+        })?;
+        for entry in &entries {
+            findings.extend(check_provenance(entry));
+            findings.extend(self.check_links(entry)?);
+        }
+        Ok(Verified {
+            entries: entries.len(),
+            events: checked.events,
+            findings,
+        })
+    }
+
+    /// Returns where full copies of blanked events stand in the tree.
+    pub(crate) fn returned_copies(&self) -> Result<Vec<(SegmentName, EventId)>, Error> {
+        let blanked: BTreeSet<EventId> = self.ledger.blanked_ids()?.into_iter().collect();
+        if blanked.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.ledger.full_copies(&blanked)?)
+    }
+
+    /// Returns the state that belongs to no entry.
+    pub fn workspace(&self) -> Result<Workspace, Error> {
+        Ok(self.index.workspace()?)
+    }
+
+    fn check_links(&self, entry: &Entry) -> Result<Vec<Finding>, Error> {
+        let mut findings = Vec::new();
+        for link in &entry.links {
+            if self.index.entry(link.to)?.is_none() {
+                findings.push(Finding {
+                    gate: "knowledge.links",
+                    level: Level::Warning,
+                    message: format!("links to {}, which this branch does not know", link.to),
+                    at: entry.id.to_string(),
+                    line: None,
+                });
+            }
+        }
+        Ok(findings)
+    }
+}
+
+fn check_provenance(entry: &Entry) -> Option<Finding> {
+    let needed = match entry.id.prefix().memory() {
+        Memory::Semantic | Memory::Procedural => true,
+        Memory::Episodic => false,
+    };
+    (needed && entry.citations.is_empty()).then(|| Finding {
+        gate: "knowledge.provenance",
+        level: Level::Error,
+        message: Refusal::ProvenanceRequired.to_string(),
+        at: entry.id.to_string(),
+        line: None,
+    })
+}
