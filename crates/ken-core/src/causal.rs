@@ -2,8 +2,8 @@
 //!
 //! A write is covered when another write of the same value descends from it through `replaces`.
 //! Of those left uncovered (the heads) the latest in canonical order wins; the others are
-//! concurrent and are shown to people as such. Writes that claim to replace each other in a
-//! circle cover nobody: then all of them are heads.
+//! concurrent and are shown to people as such. A write that claims to descend from itself covers
+//! nobody by that; where writes in a circle cover everybody, all are heads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,12 +37,9 @@ impl<'a> Causal<'a> {
 
     /// Returns the members of `ids` that no other member descends from.
     pub(crate) fn heads_among(&self, ids: &[EventId]) -> Vec<EventId> {
-        let covered = self.ancestors(ids);
-        let heads: Vec<EventId> = ids
-            .iter()
-            .copied()
-            .filter(|id| !covered.contains(id))
-            .collect();
+        let reached = self.reached(ids);
+        let covered = |id: &EventId| reached.get(id).is_some_and(|from| from.other_than(*id));
+        let heads: Vec<EventId> = ids.iter().copied().filter(|id| !covered(id)).collect();
         if heads.is_empty() {
             ids.to_vec()
         } else {
@@ -53,20 +50,52 @@ impl<'a> Causal<'a> {
     /// Returns everything reachable through `replaces` from `ids`, which are not in it themselves
     /// unless reached.
     pub(crate) fn ancestors(&self, ids: &[EventId]) -> BTreeSet<EventId> {
-        let mut reached = BTreeSet::new();
-        let mut open: Vec<EventId> = ids.to_vec();
-        while let Some(id) = open.pop() {
+        self.reached(ids).into_keys().collect()
+    }
+
+    /// Returns, for every write reachable through `replaces` from `ids`, from which it is.
+    fn reached(&self, ids: &[EventId]) -> BTreeMap<EventId, Sources> {
+        let mut reached: BTreeMap<EventId, Sources> = BTreeMap::new();
+        let mut open: Vec<(EventId, EventId)> = ids.iter().map(|id| (*id, *id)).collect();
+        while let Some((id, from)) = open.pop() {
             let Some((_, replaces)) = self.writes.get(&id) else {
                 continue;
             };
+            let parents = replaces.iter().copied();
             open.extend(
-                replaces
-                    .iter()
-                    .copied()
-                    .filter(|parent| reached.insert(*parent)),
+                parents
+                    .filter(|parent| reached.entry(*parent).or_default().note(from))
+                    .map(|parent| (parent, from)),
             );
         }
         reached
+    }
+}
+
+/// Up to two members a write is reached from: of two different ones at most one is the write
+/// itself, so a third would tell nothing new.
+#[derive(Debug, Default)]
+struct Sources {
+    first: Option<EventId>,
+    second: Option<EventId>,
+}
+
+impl Sources {
+    /// Returns whether `id` was news.
+    fn note(&mut self, id: EventId) -> bool {
+        if self.first.is_none() {
+            self.first = Some(id);
+            return true;
+        }
+        let news = self.second.is_none() && self.first != Some(id);
+        if news {
+            self.second = Some(id);
+        }
+        news
+    }
+
+    fn other_than(&self, id: EventId) -> bool {
+        self.second.is_some() || self.first.is_some_and(|first| first != id)
     }
 }
 
@@ -111,6 +140,21 @@ mod tests {
         causal.add((at(2), c), &on_a);
         assert_eq!(causal.heads(), [b, c]);
         assert_eq!(causal.winner_among(&[a, b, c]), Some(b));
+    }
+
+    #[test]
+    fn a_write_that_names_itself_still_stands() {
+        let (a, b, c) = (id(1), id(2), id(3));
+        let (on_a_and_b, on_c, on_b) = ([a, b], [c], [b]);
+        let mut causal = Causal::default();
+        causal.add((at(1), a), &[]);
+        causal.add((at(2), b), &on_a_and_b);
+        assert_eq!(causal.heads(), [b]);
+        // A circle through a write of another field changes nothing for this one.
+        causal.add((at(2), b), &on_c);
+        causal.add((at(3), c), &on_b);
+        assert_eq!(causal.heads_among(&[a, b]), [a, b]);
+        assert_eq!(causal.heads(), [a]);
     }
 
     #[test]

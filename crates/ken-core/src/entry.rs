@@ -84,7 +84,7 @@ pub struct Confirmation {
     pub last: Option<Date>,
     /// How the latest agreement of any kind came about.
     pub provenance: Option<Provenance>,
-    /// The latest event that moved `last`.
+    /// The latest confirming event in canonical order, or the proposal: what decay rests on.
     pub by: Option<EventId>,
     pub independent: u32,
     pub manual: u32,

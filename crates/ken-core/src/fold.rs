@@ -286,8 +286,9 @@ impl<'a> EntryFold<'a> {
                 Provenance::Primed => state.primed += 1,
                 Provenance::Unwitnessed => state.unwitnessed += 1,
             }
-            if data.provenance.confirms() && state.last <= Some(data.on) {
-                state.last = Some(data.on);
+            if data.provenance.confirms() {
+                // A finding may be dated back: the day then stays, but decay knew of the finding.
+                state.last = state.last.max(Some(data.on));
                 state.by = Some(event.id);
             }
             state.provenance = Some(data.provenance);
@@ -422,7 +423,7 @@ impl<'a> EntryFold<'a> {
         }
         for (_, data) in self
             .all::<Superseded>()
-            .filter(|(_, data)| data.old == self.id)
+            .filter(|(_, data)| data.old == self.id && data.new != self.id)
         {
             by = Some(data.new);
         }

@@ -15,6 +15,7 @@ use crate::canonical::{self, Flaw};
 use crate::event::data::DataReader;
 use crate::hlc::Hlc;
 use crate::id::{EventId, Salt};
+use crate::state::blanks;
 
 /// Bytes a line may have, its newline not counted.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
@@ -149,10 +150,19 @@ impl Recorded {
 
     /// Returns which of two copies of one event to keep; the order of the arguments is no matter.
     ///
-    /// Whether blanking was authorised is not known here: a full copy beats a blanked one, and of
-    /// two full copies that differ the smaller line wins everywhere.
+    /// Copies that differ in more than blanking (two clones absorbed one hand edit, or somebody
+    /// forged one) are ranked by their blank form, which blanking one of them does not change: so
+    /// replicas agree even if one passes on a blanked copy. Of the same form a full copy beats a
+    /// blanked one, because whether blanking was authorised is not known here. An order to blank
+    /// beats every other copy: else a forged one would bring the secret back.
     pub fn better_copy(self, other: Self) -> Self {
-        let rank = |copy: &Self| (copy.is_blanked(), copy.line.clone());
+        if self.line == other.line {
+            return self;
+        }
+        let rank = |copy: &Self| {
+            let order = blanks(&copy.event).is_none();
+            (order, copy.blanked().line, copy.is_blanked())
+        };
         if rank(&other) < rank(&self) {
             other
         } else {
