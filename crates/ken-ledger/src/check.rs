@@ -1,7 +1,20 @@
 //! Verifies every byte of the ledger and says where it is wrong.
+//!
+//! Unlike a reader it does not stop at the first damage, and it changes nothing.
 
-use crate::disk::DiskError;
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+
+use ken_core::event::Recorded;
+use ken_core::id::EventId;
+use ken_core::kind::Memory;
+
+use crate::disk::{DiskError, read_if_there};
+use crate::journal::{self, BadRecord, Journal, Position};
+use crate::layout::{self, Form, SegmentName, TEMPORARY_DIR, VERSION, VERSION_FILE};
 use crate::ledger::Ledger;
+use crate::pack;
+use crate::segment::{Ending, parse_line, raw_lines};
 
 /// Something that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,13 +40,202 @@ pub enum Severity {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     pub segments: u64,
+    /// Lines in them; an event may stand in several segments.
     pub events: u64,
     pub findings: Vec<Finding>,
+}
+
+/// Where events were seen first, to find two with one id.
+#[derive(Debug, Default)]
+struct Seen {
+    full: BTreeMap<EventId, (blake3::Hash, String)>,
+    blanked: BTreeSet<EventId>,
 }
 
 impl Ledger {
     /// Verifies every segment, pack and journal file.
     pub fn check(&self) -> Result<Checked, DiskError> {
-        unimplemented!("next commit")
+        let mut checked = Checked::default();
+        let mut seen = Seen {
+            blanked: self.blanked_ids()?,
+            ..Seen::default()
+        };
+        self.check_version(&mut checked)?;
+        for memory in Memory::ALL {
+            self.check_memory(memory, &mut checked, &mut seen);
+        }
+        self.check_leftovers(&mut checked);
+        if self.parts.git.is_some() {
+            self.check_journal(&mut checked)?;
+        }
+        Ok(checked)
     }
+
+    fn check_version(&self, checked: &mut Checked) -> Result<(), DiskError> {
+        let text = read_if_there(&*self.parts.ken, VERSION_FILE)?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let major = |version: &str| version.trim().split('.').next().map(str::to_owned);
+        if text.is_empty() {
+            checked.note(VERSION_FILE, None, "the version file is missing".to_owned());
+        } else if major(&text) != major(VERSION) {
+            let message = format!(
+                "the ledger has version {}; this build knows {VERSION}",
+                text.trim()
+            );
+            checked.damage(VERSION_FILE, None, message);
+        }
+        Ok(())
+    }
+
+    fn check_memory(&self, memory: Memory, checked: &mut Checked, seen: &mut Seen) {
+        let dir = layout::memory_dir(memory);
+        let files = match self.parts.ken.list(&dir) {
+            Ok(files) => files,
+            Err(error) => return checked.damage(&dir, None, error.to_string()),
+        };
+        for (file, _) in files {
+            let path = format!("{dir}/{file}");
+            match (
+                SegmentName::in_memory(memory, &file),
+                self.parts.ken.read(&path),
+            ) {
+                (Err(_), _) => {
+                    checked.note(&path, None, "Ken did not write this file".to_owned());
+                }
+                (_, Err(error)) => checked.damage(&path, None, error.to_string()),
+                (Ok(name), Ok(bytes)) => check_segment(&name, &bytes, checked, seen),
+            }
+        }
+    }
+
+    fn check_leftovers(&self, checked: &mut Checked) {
+        for (file, _) in self.parts.ken.list(TEMPORARY_DIR).unwrap_or_default() {
+            let path = format!("{TEMPORARY_DIR}/{file}");
+            checked.note(
+                &path,
+                None,
+                "an interrupted write left this file".to_owned(),
+            );
+        }
+    }
+
+    fn check_journal(&self, checked: &mut Checked) -> Result<(), DiskError> {
+        let journal = Journal::new(&*self.parts.local);
+        let (mut whole, mut broken) = (0_u64, 0_u64);
+        let start = Position { file: 0, offset: 0 };
+        let bad = journal.scan(start, &mut |record| {
+            if journal::checks(record) {
+                whole += 1;
+            } else {
+                broken += 1;
+            }
+        })?;
+        for BadRecord { file, line } in bad {
+            checked.damage(
+                &file,
+                Some(line),
+                "the line is no record of the journal".to_owned(),
+            );
+        }
+        if 0 < broken {
+            let message = format!(
+                "{broken} of {} records hold a damaged event",
+                whole + broken
+            );
+            checked.damage("journal", None, message);
+        }
+        Ok(())
+    }
+}
+
+impl Checked {
+    fn note(&mut self, file: &str, line: Option<u64>, message: String) {
+        self.find(file, line, Severity::Note, message);
+    }
+
+    fn damage(&mut self, file: &str, line: Option<u64>, message: String) {
+        self.find(file, line, Severity::Damage, message);
+    }
+
+    fn find(&mut self, file: &str, line: Option<u64>, severity: Severity, message: String) {
+        self.findings.push(Finding {
+            file: file.to_owned(),
+            line,
+            severity,
+            message,
+        });
+    }
+}
+
+fn check_segment(name: &SegmentName, bytes: &[u8], checked: &mut Checked, seen: &mut Seen) {
+    let path = name.path();
+    checked.segments += 1;
+    let unpacked;
+    let bytes = match name.form() {
+        Form::Lines => bytes,
+        Form::Pack => match pack::decode(bytes) {
+            Ok(text) => {
+                unpacked = text;
+                &unpacked
+            }
+            Err(error) => return checked.damage(&path, None, with_causes(&error)),
+        },
+    };
+    let mut before = None;
+    for (line, text, ending) in raw_lines(bytes) {
+        match (parse_line(text), ending) {
+            (Ok(event), _) => {
+                checked.events += 1;
+                let order = event.event.order();
+                if name.form() == Form::Pack && before.is_some_and(|before| order < before) {
+                    checked.note(
+                        &path,
+                        Some(line),
+                        "the pack is not in canonical order".to_owned(),
+                    );
+                }
+                before = Some(order);
+                check_copies(&path, line, &event, checked, seen);
+            }
+            (Err(_), Ending::None) => {
+                checked.note(&path, Some(line), "a write was cut short here".to_owned());
+            }
+            (Err(damage), Ending::Newline) => {
+                checked.damage(&path, Some(line), with_causes(&damage));
+            }
+        }
+    }
+}
+
+fn check_copies(path: &str, line: u64, event: &Recorded, checked: &mut Checked, seen: &mut Seen) {
+    if event.is_blanked() {
+        return;
+    }
+    let id = event.event.id;
+    if seen.blanked.contains(&id) {
+        checked.damage(
+            path,
+            Some(line),
+            format!("the data of {id} was blanked but is here again"),
+        );
+    }
+    let hash = blake3::hash(event.line().as_bytes());
+    let first = seen
+        .full
+        .entry(id)
+        .or_insert_with(|| (hash, format!("`{path}` line {line}")));
+    if first.0 != hash {
+        let message = format!("{id} says something else than in {}", first.1);
+        checked.damage(path, Some(line), message);
+    }
+}
+
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }

@@ -47,6 +47,11 @@ pub trait GitView: fmt::Debug + Send + Sync {
         Err(GitError::NotOffered)
     }
 
+    /// Returns a file as HEAD's commit has it.
+    fn head_file(&self, _path: &str) -> Result<Option<Vec<u8>>, GitError> {
+        Err(GitError::NotOffered)
+    }
+
     /// Returns the paths below `.ken` where tree, index and HEAD are not all the same.
     fn changed_paths(&self) -> Result<BTreeSet<String>, GitError> {
         Err(GitError::NotOffered)

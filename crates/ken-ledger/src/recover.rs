@@ -1,16 +1,26 @@
 //! Brings back events that a reset, clean or removed worktree took from every tree and ref.
+//!
+//! The journal has every event this clone wrote. One that is in no worktree's ledger and in no
+//! file any ref or stash reaches is lost, and is written into a new segment. What is merely on
+//! another branch is not lost: it comes with the merge.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::id::IdSource;
+use ken_core::event::{Order, Recorded};
+use ken_core::id::{EventId, IdSource};
+use ken_core::kind::Memory;
 use ken_core::time::Timestamp;
 
-use crate::disk::DiskError;
-use crate::git::GitError;
-use crate::journal::JournalError;
-use crate::layout::SegmentName;
-use crate::ledger::{Ledger, ReadError};
+use crate::disk::{Dir, DiskError, LockGuard};
+use crate::git::{GitError, GitView};
+use crate::heal::{Depth, replace_segment};
+use crate::journal::{Journal, JournalError, Position};
+use crate::layout::{Form, SegmentName};
+use crate::ledger::{Ledger, ReadError, list_in};
 use crate::notice::Notice;
+use crate::pack;
+use crate::segment::{parse_line, raw_lines};
+use crate::writer::SEGMENT_BYTES_MAX;
 
 /// Which lost events to bring back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,14 +55,185 @@ pub enum RecoverError {
     Read(#[from] ReadError),
 }
 
+/// Lines to write, by memory, in canonical order.
+type Lines = BTreeMap<Memory, BTreeSet<(Order, Box<str>)>>;
+
 impl Ledger {
     /// Writes lost events of `scope` into new segments.
     pub fn recover(
         &self,
-        _scope: Scope,
-        _now: Timestamp,
-        _ids: &mut dyn IdSource,
+        scope: Scope,
+        now: Timestamp,
+        ids: &mut dyn IdSource,
     ) -> Result<Recovered, RecoverError> {
-        unimplemented!("next commit")
+        let Some(git) = &self.parts.git else {
+            return Ok(Recovered::default());
+        };
+        let lock = self.lock()?;
+        let node = self.node_under(&lock, ids)?;
+        let mut recovered = Recovered {
+            notices: self.complete_replacement(&lock),
+            ..Recovered::default()
+        };
+        let mut settled = self.settle(&lock, node, Depth::Length)?;
+        recovered.notices.append(&mut settled.notices);
+        if settled.unsaved {
+            settled.state.save(&*self.parts.worktree, &self.memo)?;
+        }
+        let lost = self.lost(&**git, &mut recovered.notices)?;
+        if lost.is_empty() {
+            return Ok(recovered);
+        }
+        let branches = git
+            .branches()
+            .map_err(|source| RecoverError::Git { source })?;
+        let (here, blanked) = (git.branch(), self.blanked_ids()?);
+        let wanted = |branch: &str| match scope {
+            Scope::All => true,
+            Scope::ThisBranch => branch == here || !branches.contains(branch),
+        };
+        let lines = self.lines_of(&lost, &blanked, &wanted, &mut recovered)?;
+        self.write_recovered(&lock, lines, (now, ids), &mut recovered)?;
+        Ok(recovered)
+    }
+
+    /// Returns the ids of events only the journal still has.
+    fn lost(
+        &self,
+        git: &dyn GitView,
+        notices: &mut Vec<Notice>,
+    ) -> Result<BTreeSet<EventId>, RecoverError> {
+        let mut lost = BTreeSet::new();
+        let bad = self.each_journalled(&mut |_, _, event| {
+            lost.insert(event.event.id);
+        })?;
+        notices.extend(bad);
+        forget_those_in(&*self.parts.ken, &mut lost)?;
+        if lost.is_empty() {
+            return Ok(lost);
+        }
+        let asked = |source| RecoverError::Git { source };
+        for ken in git.other_ledgers().map_err(asked)? {
+            // Another worktree's damage is that worktree's to report; what is whole counts.
+            forget_those_in(&*ken, &mut lost)?;
+        }
+        git.each_reachable_file(&mut |path, content| {
+            if let Ok(name) = SegmentName::from_tree_path(path) {
+                forget_lines(&name, content, &mut lost);
+            }
+        })
+        .map_err(asked)?;
+        Ok(lost)
+    }
+
+    /// Collects the lines of lost events on wanted branches and counts all of them.
+    fn lines_of(
+        &self,
+        lost: &BTreeSet<EventId>,
+        blanked: &BTreeSet<EventId>,
+        wanted: &dyn Fn(&str) -> bool,
+        recovered: &mut Recovered,
+    ) -> Result<Lines, DiskError> {
+        let mut lines = Lines::new();
+        let mut seen = BTreeSet::new();
+        self.each_journalled(&mut |branch, memory, event| {
+            let id = event.event.id;
+            if !lost.contains(&id) || !seen.insert(id) {
+                return;
+            }
+            let counts = if wanted(branch) {
+                &mut recovered.restored
+            } else {
+                &mut recovered.left
+            };
+            *counts.entry(branch.to_owned()).or_default() += 1;
+            if wanted(branch) {
+                let event = if blanked.contains(&id) {
+                    event.blanked()
+                } else {
+                    event
+                };
+                let line = (event.event.order(), event.line().into());
+                lines.entry(memory).or_default().insert(line);
+            }
+        })?;
+        Ok(lines)
+    }
+
+    /// Writes new segments that are sealed from birth: the journal has their events already.
+    fn write_recovered(
+        &self,
+        _lock: &LockGuard,
+        lines: Lines,
+        (now, ids): (Timestamp, &mut dyn IdSource),
+        recovered: &mut Recovered,
+    ) -> Result<(), DiskError> {
+        for (memory, lines) in lines {
+            let mut texts = vec![String::new()];
+            for (_, line) in lines {
+                let last = texts.last_mut().expect("never empty");
+                if !last.is_empty() && SEGMENT_BYTES_MAX < (last.len() + line.len()) as u64 {
+                    texts.push(String::new());
+                }
+                let last = texts.last_mut().expect("never empty");
+                last.push_str(&line);
+                last.push('\n');
+            }
+            for text in texts {
+                let name = self.free_name((memory, Form::Lines), now, ids)?;
+                replace_segment(&*self.parts.ken, &name, text.as_bytes())?;
+                recovered.segments.push(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with branch, memory and event of every whole record of the journal.
+    fn each_journalled(
+        &self,
+        visit: &mut dyn FnMut(&str, Memory, Recorded),
+    ) -> Result<Vec<Notice>, DiskError> {
+        let start = Position { file: 0, offset: 0 };
+        let bad = Journal::new(&*self.parts.local).scan(start, &mut |record| {
+            if let Ok(event) = Recorded::parse(record.line.as_bytes()) {
+                visit(record.branch, record.segment.memory(), event);
+            }
+        })?;
+        Ok(bad
+            .into_iter()
+            .map(|bad| Notice::JournalDamaged {
+                file: bad.file,
+                line: bad.line,
+            })
+            .collect())
+    }
+}
+
+/// Takes the events of a `.ken` folder out of `lost`.
+fn forget_those_in(ken: &dyn Dir, lost: &mut BTreeSet<EventId>) -> Result<(), DiskError> {
+    for stat in list_in(ken)? {
+        let path = stat.name.path();
+        let bytes = ken.read(&path).map_err(DiskError::on("read", &path))?;
+        forget_lines(&stat.name, &bytes, lost);
+    }
+    Ok(())
+}
+
+/// Takes the whole events of a segment or pack out of `lost`.
+fn forget_lines(name: &SegmentName, bytes: &[u8], lost: &mut BTreeSet<EventId>) {
+    let unpacked;
+    let bytes = match name.form() {
+        Form::Lines => bytes,
+        Form::Pack => {
+            unpacked = pack::decode(bytes).unwrap_or_default();
+            &unpacked
+        }
+    };
+    for (_, line, _) in raw_lines(bytes) {
+        // Git may have converted line ends in an old commit; the event is there all the same.
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if let Ok(event) = parse_line(line) {
+            lost.remove(&event.event.id);
+        }
     }
 }

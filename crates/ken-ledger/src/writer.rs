@@ -158,18 +158,29 @@ impl Ledger {
         ids: &mut dyn IdSource,
     ) -> Result<SegmentName, DiskError> {
         let ken = &self.parts.ken;
+        let name = self.free_name((memory, Form::Lines), now, ids)?;
+        let path = name.path();
+        let dir = parent(&path);
+        // Git removes folders it emptied.
+        ken.create_dirs(dir).map_err(DiskError::on("create", dir))?;
+        ken.create_new(&path, b"")
+            .map_err(DiskError::on("create", &path))?;
+        ken.sync_dir(dir).map_err(DiskError::on("sync", dir))?;
+        Ok(name)
+    }
+
+    /// Returns a name no file of this tree has.
+    pub(crate) fn free_name(
+        &self,
+        (memory, form): (Memory, Form),
+        now: Timestamp,
+        ids: &mut dyn IdSource,
+    ) -> Result<SegmentName, DiskError> {
         for _ in 0..NAME_TRIES_MAX {
-            let name = SegmentName::new(memory, Form::Lines, now, ids.random());
-            let path = name.path();
-            let dir = parent(&path);
-            // Git removes folders it emptied.
-            ken.create_dirs(dir).map_err(DiskError::on("create", dir))?;
-            match ken.create_new(&path, b"") {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                other => other.map_err(DiskError::on("create", &path))?,
+            let name = SegmentName::new(memory, form, now, ids.random());
+            if self.stat_of(&name)?.is_none() {
+                return Ok(name);
             }
-            ken.sync_dir(dir).map_err(DiskError::on("sync", dir))?;
-            return Ok(name);
         }
         let taken = io::Error::from(io::ErrorKind::AlreadyExists);
         Err(DiskError::on("find a free name in", memory.name())(taken))

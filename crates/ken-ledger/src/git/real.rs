@@ -157,6 +157,15 @@ impl GitView for RealGit {
         Ok(nul_separated(&self.git.output(&arguments)?).collect())
     }
 
+    fn head_file(&self, path: &str) -> Result<Option<Vec<u8>>, GitError> {
+        if !self.head_paths()?.contains(path) {
+            return Ok(None);
+        }
+        self.git
+            .output(&["cat-file", "blob", &format!("HEAD:{path}")])
+            .map(Some)
+    }
+
     fn changed_paths(&self) -> Result<BTreeSet<String>, GitError> {
         let arguments = [
             "status",

@@ -1,0 +1,147 @@
+//! Getting events back after git or a person took them away.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use ken_ledger::recover::{Recovered, Scope};
+use support::{Repository, lines, lines_of, open, run_git, sample};
+
+fn recover(repository: &mut Repository, work: &Path, scope: Scope) -> Recovered {
+    open(work)
+        .recover(scope, sample::start(), &mut repository.ids)
+        .unwrap()
+}
+
+fn counts(pairs: &[(&str, u64)]) -> BTreeMap<String, u64> {
+    pairs
+        .iter()
+        .map(|(branch, n)| ((*branch).to_owned(), *n))
+        .collect()
+}
+
+#[test]
+fn what_reset_and_clean_took_comes_back_once() {
+    let mut repository = Repository::new(&[]);
+    let work = repository.work();
+    let (a, _) = repository.add();
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "-qm", "x"]);
+    let (b, _) = repository.add();
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "-qm", "y"]);
+    let (c, _) = repository.add();
+    let (d, _) = repository.add();
+    repository.git(&["add", "."]);
+    repository.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    let (e, _) = repository.add();
+    repository.git(&["clean", "-qfdx"]);
+    assert_eq!(lines(&open(&work)), lines_of([&a]));
+    let recovered = recover(&mut repository, &work, Scope::ThisBranch);
+    assert_eq!(recovered.restored, counts(&[("refs/heads/main", 4)]));
+    assert_eq!(recovered.segments.len(), 1);
+    assert_eq!(lines(&open(&work)), lines_of([&a, &b, &c, &d, &e]));
+    let again = recover(&mut repository, &work, Scope::All);
+    assert_eq!(again, Recovered::default());
+    let (f, _) = repository.add();
+    assert_eq!(lines(&open(&work)), lines_of([&a, &b, &c, &d, &e, &f]));
+}
+
+#[test]
+fn what_is_on_a_branch_in_a_stash_or_another_worktree_is_not_lost() {
+    let mut repository = Repository::new(&[]);
+    let work = repository.work();
+    let other = repository.dir.path().join("other");
+    repository.git(&["worktree", "add", "-q", other.to_str().unwrap()]);
+    repository.add_in(&other);
+    repository.add();
+    repository.git(&["stash", "-qu"]);
+    repository.add();
+    repository.git(&["stash", "-qu"]);
+    repository.git(&["switch", "-qc", "topic"]);
+    repository.add();
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "-qm", "x"]);
+    repository.git(&["switch", "-q", "main"]);
+    assert_eq!(
+        recover(&mut repository, &work, Scope::All),
+        Recovered::default()
+    );
+    repository.git(&["stash", "drop", "-q", "stash@{1}"]);
+    let recovered = recover(&mut repository, &work, Scope::All);
+    assert_eq!(recovered.restored, counts(&[("refs/heads/main", 1)]));
+}
+
+#[test]
+fn what_was_lost_on_a_living_branch_is_left_to_it() {
+    let mut repository = Repository::new(&[]);
+    let work = repository.work();
+    repository.git(&["switch", "-qc", "topic"]);
+    let (a, _) = repository.add();
+    repository.git(&["clean", "-qfd"]);
+    repository.git(&["switch", "-q", "main"]);
+    let left = recover(&mut repository, &work, Scope::ThisBranch);
+    assert_eq!(left.left, counts(&[("refs/heads/topic", 1)]));
+    assert_eq!(left.segments, []);
+    repository.git(&["branch", "-qD", "topic"]);
+    let recovered = recover(&mut repository, &work, Scope::ThisBranch);
+    assert_eq!(recovered.restored, counts(&[("refs/heads/topic", 1)]));
+    assert_eq!(lines(&open(&work)), lines_of([&a]));
+}
+
+#[test]
+fn a_removed_worktree_can_be_recovered_from() {
+    for format in [None, Some("--ref-format=reftable")] {
+        let mut repository = Repository::new(format.as_slice());
+        let work = repository.work();
+        let other = repository.dir.path().join("other");
+        repository.git(&["worktree", "add", "-q", other.to_str().unwrap()]);
+        let (a, _) = repository.add_in(&other);
+        repository.git(&["worktree", "remove", "--force", other.to_str().unwrap()]);
+        let recovered = recover(&mut repository, &work, Scope::All);
+        assert_eq!(recovered.restored, counts(&[("refs/heads/other", 1)]));
+        assert_eq!(lines(&open(&work)), lines_of([&a]));
+    }
+}
+
+#[test]
+fn what_a_pack_in_history_holds_is_not_lost() {
+    let mut repository = Repository::new(&[]);
+    let work = repository.work();
+    for _ in 0..2 {
+        repository.add();
+        repository.git(&["add", "."]);
+        repository.git(&["commit", "-qm", "x"]);
+    }
+    open(&work)
+        .pack(sample::start(), &mut repository.ids)
+        .unwrap();
+    repository.git(&["branch", "kept"]);
+    repository.git(&["switch", "-q", "--orphan", "empty"]);
+    fs::remove_dir_all(work.join(".ken")).unwrap();
+    assert_eq!(
+        recover(&mut repository, &work, Scope::All),
+        Recovered::default()
+    );
+}
+
+#[test]
+fn a_blanked_event_comes_back_blanked() {
+    let mut repository = Repository::new(&[]);
+    let work = repository.work();
+    let (a, _) = repository.add();
+    let (b, _) = repository.add();
+    let journal = work.join(".git/ken/journal/000001.jsonl");
+    let full = fs::read(&journal).unwrap();
+    let events = std::collections::BTreeSet::from([a.event.id]);
+    open(&work)
+        .blank(&events, sample::start(), &mut repository.ids)
+        .unwrap();
+    // Even a journal restored from a backup does not bring the data back.
+    fs::write(&journal, full).unwrap();
+    run_git(&work, &["clean", "-qfd"]);
+    recover(&mut repository, &work, Scope::ThisBranch);
+    assert_eq!(lines(&open(&work)), lines_of([&a.blanked(), &b]));
+}
