@@ -13,16 +13,18 @@ use ken_core::id::{EventId, NodeId};
 use ken_core::store::Store as _;
 use ken_core::time::Timestamp;
 use ken_index::{Index, Rebuilt, Refreshed, SegmentStat};
-use ken_ledger::layout::NotASegment;
-use ken_ledger::{GitEnv, Ledger, Place, SegmentName, discover};
+use ken_ledger::layout::{KEN_DIR, NotASegment, VERSION, VERSION_FILE};
+use ken_ledger::{Dir as _, GitEnv, Ledger, Place, SegmentName, discover};
 
 use crate::admission::admitted;
 use crate::error::Error;
+use crate::files::{Views, ken_dir};
 use crate::notice::Notice;
 use crate::world::World;
 
-/// The index, below `.ken/`.
-const INDEX_PATH: &str = ".index/knowledge.db";
+/// The index's folder, below `.ken/`.
+const INDEX_DIR: &str = ".index";
+const INDEX_FILE: &str = "knowledge.db";
 
 /// How the index is brought up to date.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +43,7 @@ pub struct Engine {
     /// Who acts, where the caller said so.
     named: Option<Actor>,
     pub(crate) notices: Vec<Notice>,
+    pub(crate) views: Views,
     /// Whether hand edits were absorbed in this process already.
     pub(crate) absorbed: bool,
 }
@@ -66,6 +69,7 @@ impl Engine {
             world,
             named: actor,
             notices: Vec::new(),
+            views: Views::default(),
             absorbed: false,
         };
         engine.refresh()?;
@@ -134,6 +138,10 @@ impl Engine {
             Update::ByDifference => self.index.refresh(&listing, &blanked, &mut read)?,
             Update::FromNothing => self.index.rebuild(&listing, &blanked, &mut read)?,
         };
+        match refreshed.rebuilt {
+            Some(_) => self.views.note_all(),
+            None => self.views.note(&refreshed.folded),
+        }
         Ok(refreshed)
     }
 
@@ -187,8 +195,6 @@ impl Engine {
         self.notices
             .extend(appended.notices.into_iter().map(Notice::Ledger));
         self.bring_index_up(Update::ByDifference)?;
-        let touched: Vec<_> = batch.iter().flat_map(|it| it.event.entries()).collect();
-        crate::files::note_due(&self.place, &touched);
         Ok(())
     }
 
@@ -230,17 +236,19 @@ fn stat_of(stat: &ken_ledger::SegmentStat) -> SegmentStat {
     }
 }
 
+/// Opens the index, or one in memory where the tree cannot be written.
 fn open_index(place: &Place) -> Result<Index, Error> {
-    let path: PathBuf = place
-        .root
-        .join(ken_ledger::layout::KEN_DIR)
-        .join(INDEX_PATH);
+    let dir = ken_dir(place)?;
+    if dir.create_dirs(INDEX_DIR).is_err() {
+        return Ok(Index::open_in_memory()?);
+    }
+    let path: PathBuf = place.root.join(KEN_DIR).join(INDEX_DIR).join(INDEX_FILE);
     Ok(Index::open(&path)?)
 }
 
 /// Refuses a ledger whose major version this build does not know.
 fn check_version(place: &Place) -> Result<(), Error> {
-    let path = place.root.join(ken_ledger::layout::KEN_DIR).join("VERSION");
+    let path = place.root.join(KEN_DIR).join(VERSION_FILE);
     let Ok(text) = std::fs::read_to_string(path) else {
         return Err(Error::NotInitialised);
     };
@@ -251,7 +259,7 @@ fn check_version(place: &Place) -> Result<(), Error> {
             .next()
             .and_then(|m| m.parse::<u32>().ok())
     };
-    let known = ken_ledger::layout::VERSION;
+    let known = VERSION;
     match (major(&text), major(known)) {
         (Some(found), Some(ours)) if found <= ours => Ok(()),
         (Some(_) | None, _) => Err(Error::TooNew {

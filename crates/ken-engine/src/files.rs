@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ken_core::entry::Entry;
 use ken_core::id::EntryId;
@@ -20,6 +21,8 @@ use crate::view::gather::gather;
 pub(crate) const ENTRIES_DIR: &str = "entries";
 /// Entries whose file may be out of step, one id a line.
 const DUE_FILE: &str = ".local/views-due";
+/// Stands in [`DUE_FILE`] for every entry.
+const ALL_DUE: &str = "*";
 /// Files that were in step when last looked at: name, length, time.
 const SEEN_FILE: &str = ".local/views-seen";
 /// Where a file is prepared before it takes its place.
@@ -76,37 +79,94 @@ pub(crate) fn ken_dir(place: &Place) -> Result<RealDir, Error> {
     Ok(RealDir::below(&place.root, KEN_DIR).map_err(DiskError::on("open", &shown))?)
 }
 
-/// Remembers that the files of `touched` may be out of step.
+/// What the files still need, gathered while a command runs.
 ///
-/// Reading commands call this too; it only writes local state, and losing it costs a `ken render`.
-pub(crate) fn note_due(place: &Place, touched: &[EntryId]) {
-    if touched.is_empty() {
-        return;
+/// Writing commands render as they go and settle when they end; reading commands only leave a
+/// list of what is due. All of it is local state: losing it costs a `ken render`.
+#[derive(Debug, Default)]
+pub(crate) struct Views {
+    /// Entries whose file may be out of step.
+    due: BTreeSet<EntryId>,
+    /// Whether that may be true of every file.
+    all_due: bool,
+    /// What files looked like, once a writing command wanted to know.
+    pub(crate) seen: Option<Seen>,
+    /// Whether the list of earlier commands was taken over.
+    left_taken: bool,
+    /// Whether the gathering views are behind.
+    ungathered: bool,
+}
+
+impl Views {
+    /// Notes that the files of `touched` may be out of step.
+    pub(crate) fn note(&mut self, touched: &BTreeSet<EntryId>) {
+        self.due.extend(touched.iter().copied());
     }
-    let Ok(dir) = ken_dir(place) else { return };
-    let lines: String = touched.iter().map(|id| format!("{id}\n")).collect();
-    let written = match dir.append(DUE_FILE, lines.as_bytes()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => dir
-            .create_dirs(".local")
-            .and_then(|()| dir.create_new(DUE_FILE, lines.as_bytes())),
-        other => other,
-    };
-    // A read-only tree has no views to keep in step either.
-    let _ = written;
+
+    /// Notes that every file may be out of step.
+    pub(crate) fn note_all(&mut self) {
+        self.all_due = true;
+    }
+
+    /// Adds what earlier commands left behind. The list is moved away first, so that what others
+    /// add meanwhile is not lost.
+    fn take_left_behind(&mut self, dir: &RealDir) -> Result<(), Error> {
+        let taken = unique(DUE_FILE);
+        match dir.rename(DUE_FILE, &taken) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other.map_err(DiskError::on("move", DUE_FILE))?,
+        }
+        let lines = read_text(dir, &taken)?.unwrap_or_default();
+        self.all_due |= lines.lines().any(|line| line == ALL_DUE);
+        self.due.extend(
+            lines
+                .lines()
+                .filter_map(|line| line.parse::<EntryId>().ok()),
+        );
+        Ok(dir
+            .remove(&taken)
+            .map_err(DiskError::on("remove", &taken))?)
+    }
+
+    /// Leaves what is still due to the next writing command.
+    fn leave_behind(&mut self, dir: &RealDir) -> io::Result<()> {
+        let all = if std::mem::take(&mut self.all_due) {
+            "*\n"
+        } else {
+            ""
+        };
+        let due = std::mem::take(&mut self.due);
+        let lines = due.iter().map(|id| format!("{id}\n")).collect::<String>() + all;
+        if lines.is_empty() {
+            return Ok(());
+        }
+        match dir.append(DUE_FILE, lines.as_bytes()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                dir.create_dirs(".local")?;
+                dir.create_new(DUE_FILE, lines.as_bytes())
+            }
+            other => other,
+        }
+    }
+}
+
+/// Returns a name nobody else uses at this moment.
+fn unique(path: &str) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{path}-{}-{count}", std::process::id())
 }
 
 /// Writes a file in one step, without waiting for the disk: views can be made again.
 pub(crate) fn put(dir: &dyn Dir, path: &str, bytes: &[u8]) -> io::Result<()> {
+    let draft = unique(DRAFT_FILE);
     let write = || -> io::Result<()> {
-        match dir.remove(DRAFT_FILE) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-        dir.create_new(DRAFT_FILE, bytes)?;
-        dir.rename(DRAFT_FILE, path)
+        dir.create_new(&draft, bytes)?;
+        dir.rename(&draft, path)
     };
     match write() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let _ = dir.remove(&draft);
             dir.create_dirs(".local")?;
             dir.create_dirs(path.rsplit_once('/').map_or("", |(parent, _)| parent))?;
             write()
@@ -119,26 +179,53 @@ impl Engine {
     /// Renders the files of entries that changed since the last time.
     pub(crate) fn render_due(&mut self) -> Result<(), Error> {
         let dir = ken_dir(&self.place)?;
-        let due: BTreeSet<EntryId> = match dir.read(DUE_FILE) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes)
-                .lines()
-                .filter_map(|l| l.parse().ok())
-                .collect(),
-            Err(_) => BTreeSet::new(),
-        };
-        if due.is_empty() {
-            return Ok(());
+        if !std::mem::replace(&mut self.views.left_taken, true) {
+            self.views.take_left_behind(&dir)?;
         }
-        let mut seen = Seen::load(&dir).unwrap_or_default();
-        for id in &due {
-            if let Some(entry) = self.index.entry(*id)? {
-                self.render_entry(&dir, &entry, Machine::Keep, &mut seen)?;
-            }
+        let mut seen = self.take_seen(&dir);
+        for entry in self.take_due()? {
+            self.render_entry(&dir, &entry, Machine::Keep, &mut seen)?;
+            self.views.ungathered = true;
         }
-        seen.save(&dir).map_err(DiskError::on("write", SEEN_FILE))?;
-        dir.remove(DUE_FILE)
-            .map_err(DiskError::on("remove", DUE_FILE))?;
-        self.gather_if_small(&dir)
+        self.views.seen = Some(seen);
+        Ok(())
+    }
+
+    pub(crate) fn take_seen(&mut self, dir: &RealDir) -> Seen {
+        self.views
+            .seen
+            .take()
+            .or_else(|| Seen::load(dir))
+            .unwrap_or_default()
+    }
+
+    fn take_due(&mut self) -> Result<Vec<Entry>, Error> {
+        let due = std::mem::take(&mut self.views.due);
+        if std::mem::take(&mut self.views.all_due) {
+            return Ok(self.index.list(&Filter {
+                shelf: Shelf::All,
+                ..Filter::default()
+            })?);
+        }
+        let found = due.into_iter().map(|id| self.index.entry(id));
+        Ok(found
+            .filter_map(Result::transpose)
+            .collect::<Result<_, _>>()?)
+    }
+
+    /// Ends a command: gathers, and keeps for the next one what this one learned.
+    pub(crate) fn settle(&mut self) -> Result<(), Error> {
+        let dir = ken_dir(&self.place)?;
+        if std::mem::take(&mut self.views.ungathered) {
+            self.gather_if_small(&dir)?;
+        }
+        if let Some(seen) = self.views.seen.take() {
+            seen.save(&dir).map_err(DiskError::on("write", SEEN_FILE))?;
+        }
+        Ok(self
+            .views
+            .leave_behind(&dir)
+            .map_err(DiskError::on("write", DUE_FILE))?)
     }
 
     /// Renders every file and every gathering view, machine state included; returns how many
@@ -155,7 +242,10 @@ impl Engine {
         for entry in &entries {
             written += usize::from(self.render_entry(&dir, entry, Machine::Renew, &mut seen)?);
         }
-        seen.save(&dir).map_err(DiskError::on("write", SEEN_FILE))?;
+        self.views = Views {
+            seen: Some(seen),
+            ..Views::default()
+        };
         let _ = dir.remove(DUE_FILE);
         write_gathered(&dir, &entries)?;
         Ok(written)
@@ -221,6 +311,13 @@ impl Engine {
             }
         }
         Ok(true)
+    }
+}
+
+impl Drop for Engine {
+    /// Settles what the command left; a tree that cannot be written has no views to settle.
+    fn drop(&mut self) {
+        let _ = self.settle();
     }
 }
 

@@ -43,11 +43,12 @@ pub(crate) enum Source<'a> {
 }
 
 /// What a change came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Made {
     pub(crate) events_added: usize,
     pub(crate) events_removed: usize,
-    pub(crate) entries_folded: usize,
+    /// Entries folded from their events.
+    pub(crate) folded: BTreeSet<EntryId>,
     pub(crate) entries_absorbed: usize,
     /// A text that was stored is blanked now.
     pub(crate) scrubbed: bool,
@@ -382,7 +383,7 @@ impl Effects {
         for entry in &self.refold {
             refold(db, *entry)?;
         }
-        self.made.entries_folded = self.refold.len();
+        self.made.folded = self.refold;
         if self.workspace {
             let mut statement = db.prepare_cached(
                 "SELECT line FROM workspace_events JOIN events ON events.key = event",

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::path::Path;
 
+use ken_core::actor::Actor;
 use ken_core::citation::EvidenceRef;
 use ken_core::entry::Entry;
 use ken_core::event::Recorded;
@@ -45,6 +46,23 @@ impl Index {
     /// Opens an index that goes with the process.
     pub fn open_in_memory() -> Result<Self, IndexError> {
         Self::at(Place::Memory)
+    }
+
+    /// Returns the last event in canonical order that `actor` wrote.
+    pub fn latest_by(&self, actor: &Actor) -> Result<Option<Recorded>, IndexError> {
+        self.checked(|db| {
+            let mut statement =
+                db.prepare_cached("SELECT line FROM events ORDER BY at DESC, id DESC")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let line: String = row.get(0)?;
+                let copy = Recorded::parse(line.as_bytes()).map_err(IndexError::damaged)?;
+                if copy.event.by == *actor {
+                    return Ok(Some(copy));
+                }
+            }
+            Ok(None)
+        })
     }
 
     /// Returns the entries that cite `reference`, such as a commit.

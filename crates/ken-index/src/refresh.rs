@@ -4,9 +4,9 @@
 //! not read; what only grew is read on from where it ended; the rest is taken out and in again.
 //! A refresh happens as a whole or not at all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::id::EventId;
+use ken_core::id::{EntryId, EventId};
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::bulk;
@@ -29,6 +29,8 @@ pub struct Refreshed {
     pub events_removed: usize,
     /// Entries folded from their events; all of them in a rebuild.
     pub entries_folded: usize,
+    /// Those entries, unless everything was filled from nothing.
+    pub folded: BTreeSet<EntryId>,
     /// Entries that new events were only added to.
     pub entries_absorbed: usize,
     /// Segments that end in the middle of a line, whether read this time or before.
@@ -267,7 +269,8 @@ fn report(made: Made, segments_read: usize) -> Refreshed {
         segments_read,
         events_added: made.events_added,
         events_removed: made.events_removed,
-        entries_folded: made.entries_folded,
+        entries_folded: made.folded.len(),
+        folded: made.folded,
         entries_absorbed: made.entries_absorbed,
         torn: Vec::new(),
     }

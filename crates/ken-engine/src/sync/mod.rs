@@ -11,22 +11,22 @@ mod scan;
 use std::collections::BTreeSet;
 
 use ken_core::actor::Actor;
-use ken_core::decide::{self, Draft};
+use ken_core::decide::{self, Draft, Refusal};
 use ken_core::entry::Entry;
-use ken_core::event::{Channel, Recorded, RetractReason};
+use ken_core::event::{Channel, Recorded, Restored, RetractReason};
 use ken_core::hlc::Hlc;
 use ken_core::id::EventId;
 use ken_core::store::Store as _;
-use ken_core::time::Date;
+use ken_core::time::DAY_MS;
 use ken_ledger::{Dir as _, DiskError, RealDir};
 
 use crate::admission::admitted;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::{ENTRIES_DIR, Machine, Seen, ken_dir};
+use crate::files::{ENTRIES_DIR, Machine, Seen, ken_dir, put};
 use crate::git::{self, Authorship};
 use crate::notice::{Edit, Notice};
-use crate::view::document::{self, Reading};
+use crate::view::document::{self, MachineLines, Reading};
 
 use derive::{Derived, derive};
 use scan::{Edited, Scan};
@@ -39,6 +39,16 @@ pub const DELETIONS_MAX: usize = 3;
 pub enum BulkDeletion {
     Ask,
     Meant,
+}
+
+/// What came of one possible edit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Absorbed {
+    /// There was none, or this branch has its event already.
+    Nothing,
+    By(Actor),
+    /// It rests on events that are not here yet.
+    Waits,
 }
 
 /// What a sync did.
@@ -111,8 +121,7 @@ impl Engine {
             self.absorb_edit(&dir, &edited, author.as_ref(), &mut seen)?;
         }
         let unsure = self.absorb_deletions(scan.missing, bulk, &mut seen)?;
-        seen.save(&dir)
-            .map_err(DiskError::on("write", "views-seen"))?;
+        self.views.seen = Some(seen);
         Ok(unsure)
     }
 
@@ -140,6 +149,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let Some(entry) = self.index.entry(edited.reading.id)? else {
             // The file came without its events: they may still arrive.
+            seen.forget(&edited.file);
             return Ok(());
         };
         let mut left_alone = false;
@@ -154,13 +164,19 @@ impl Engine {
             ),
         ] {
             match result {
-                Ok(None) => {}
-                Ok(Some(by)) => self.notices.push(Notice::Absorbed {
+                Ok(Absorbed::Nothing) => {}
+                Ok(Absorbed::Waits) => left_alone = true,
+                Ok(Absorbed::By(by)) => self.notices.push(Notice::Absorbed {
                     entry: entry.id,
                     edit,
                     by,
                 }),
-                Err(error @ (Error::Refused(_) | Error::Guarded(_) | Error::TooLarge { .. })) => {
+                Err(
+                    error @ (Error::Refused(_)
+                    | Error::Guarded(_)
+                    | Error::TooLarge { .. }
+                    | Error::Usage(_)),
+                ) => {
                     left_alone = true;
                     let (file, why) = (edited.file.clone(), error.to_string());
                     self.notices.push(Notice::LeftAlone { file, why });
@@ -188,9 +204,17 @@ impl Engine {
             return Ok(());
         }
         let path = format!("{ENTRIES_DIR}/{}", edited.file);
-        if let Some(text) = document::render(&entry, Some(&edited.reading.machine)) {
-            crate::files::put(dir, &path, text.as_bytes())
-                .map_err(DiskError::on("write", &path))?;
+        let kept = edited.reading.machine.clone();
+        let machine = if edited.reading.machine_is_rendered {
+            kept
+        } else {
+            MachineLines {
+                sources: kept.sources,
+                ..MachineLines::of(&entry)
+            }
+        };
+        if let Some(text) = document::render(&entry, Some(&machine)) {
+            put(dir, &path, text.as_bytes()).map_err(DiskError::on("write", &path))?;
         }
         if let Some(stat) = dir.stat(&path).map_err(DiskError::on("look at", &path))? {
             seen.note(&edited.file, &stat);
@@ -198,64 +222,76 @@ impl Engine {
         Ok(())
     }
 
-    /// Records a rewording; returns who made it, `None` if there is none.
+    /// Records a rewording.
     fn absorb_wording(
         &mut self,
         entry: &Entry,
         reading: &Reading,
         author: Option<&Authorship>,
-    ) -> Result<Option<Actor>, Error> {
+    ) -> Result<Absorbed, Error> {
         let digest = document::digest(&reading.content);
-        if digest == reading.digest || entry.retracted.is_some() {
-            return Ok(None);
+        if digest == reading.digest {
+            return Ok(Absorbed::Nothing);
+        }
+        if entry.retracted.is_some() {
+            return Err(Refusal::AlreadyRetracted(entry.id).into());
         }
         let Some(base) = self.base(entry, &reading.revision)? else {
-            return Ok(None);
+            return Ok(Absorbed::Waits);
         };
-        let Some(old) = base.content else {
-            return Ok(None);
+        // Whoever resolved a merge saw both wordings and chose between them.
+        let merged = author.is_some_and(|author| author.merge);
+        let old = if merged {
+            entry.content.clone()
+        } else {
+            base.content
+        };
+        let Some(old) = old else {
+            return Ok(Absorbed::Waits);
         };
         let mut new = reading.content.clone();
         keep_fingerprints(&old.evidence, &mut new.evidence);
-        let mut replaces = reading.revision.clone();
-        if author.is_some_and(|author| author.merge) {
-            // Whoever resolved a merge saw both wordings.
-            replaces.extend(
-                entry
-                    .revision
-                    .iter()
-                    .filter(|id| !reading.revision.contains(id)),
-            );
-        }
         let changes = old.changes_to(&new);
         if changes.is_empty() {
-            return Ok(None);
+            return Ok(Absorbed::Nothing);
+        }
+        let mut replaces = reading.revision.clone();
+        if merged {
+            let others = entry
+                .revision
+                .iter()
+                .filter(|id| !reading.revision.contains(id));
+            replaces.extend(others);
         }
         let derived = derive(entry, "revised", &digest, &replaces);
         let draft = decide::revise(entry, changes, Some(replaces), Channel::HandEdit, None)?;
         self.record_derived(derived, draft, author)
     }
 
-    /// Records that a person set `lastConfirmed`; returns who, `None` if nobody did.
+    /// Records that a person set `lastConfirmed`.
     fn absorb_confirmation(
         &mut self,
         entry: &Entry,
         reading: &Reading,
         author: Option<&Authorship>,
-    ) -> Result<Option<Actor>, Error> {
-        let Some(on) = reading
+    ) -> Result<Absorbed, Error> {
+        let by_hand = reading
             .last_confirmed
-            .filter(|_| !reading.machine_is_rendered)
-        else {
-            return Ok(None);
+            .filter(|_| !reading.machine_is_rendered);
+        let Some(on) = by_hand.filter(|on| entry.confirmation.last < Some(*on)) else {
+            return Ok(Absorbed::Nothing);
         };
-        let latest: Date = author.map_or_else(|| self.now(), |author| author.at).date();
-        if Some(on) <= entry.confirmation.last || latest < on {
-            return Ok(None);
+        // A person's "today" may be a day ahead of UTC.
+        let latest = author
+            .map_or_else(|| self.now(), |author| author.at)
+            .plus_millis(DAY_MS);
+        if latest.date() < on {
+            return Err(Error::Usage(format!(
+                "lastConfirmed {on} lies in the future"
+            )));
         }
         let derived = derive(entry, "confirmed", &on.to_string(), &[]);
-        let by = self.editor(author);
-        let draft = decide::confirm(entry, &by, on)?;
+        let draft = decide::confirm(entry, &self.editor(author), on)?;
         self.record_derived(derived, draft, author)
     }
 
@@ -271,9 +307,15 @@ impl Engine {
         }
         let (meant, unsure) = self.judge_deletions(missing, bulk)?;
         for (file, entry, author) in meant {
-            let derived = derive(&entry, "retracted", "deleted", &entry.revision);
+            let history = self.history(entry.id)?;
+            // Deleting again what was restored is another deletion.
+            let times = history
+                .iter()
+                .filter(|it| it.event.get::<Restored>().is_some())
+                .count();
+            let derived = derive(&entry, "retracted", &format!("deleted {times}"), &[]);
             let draft = decide::retract(&entry, RetractReason::Unwanted, Channel::HandEdit, None)?;
-            if let Some(by) = self.record_derived(derived, draft, author.as_ref())? {
+            if let Absorbed::By(by) = self.record_derived(derived, draft, author.as_ref())? {
                 self.notices.push(Notice::Absorbed {
                     entry: entry.id,
                     edit: Edit::Deleted,
@@ -345,14 +387,14 @@ impl Engine {
         derived: Derived,
         draft: Draft,
         author: Option<&Authorship>,
-    ) -> Result<Option<Actor>, Error> {
+    ) -> Result<Absorbed, Error> {
         if self.index.event(derived.id)?.is_some() {
-            return Ok(None);
+            return Ok(Absorbed::Nothing);
         }
         let by = self.editor(author);
         let Some(author) = author else {
             self.record_as(vec![(Some(derived.id), draft)], &by)?;
-            return Ok(Some(by));
+            return Ok(Absorbed::By(by));
         };
         let admission = admitted(&draft, &by)?;
         let at = Hlc {
@@ -362,7 +404,7 @@ impl Engine {
         };
         let event = derived.event(draft, at, &by, admission);
         self.append(&[Recorded::new(event)])?;
-        Ok(Some(by))
+        Ok(Absorbed::By(by))
     }
 
     /// Who made an edit: the commit's author, or the person at this clone.

@@ -1,0 +1,207 @@
+//! One worktree of one clone: where it is, how it was made, and an independent reading of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ken_core::event::Recorded;
+use ken_core::id::EventId;
+use ken_core::state::{EventSet, blanks};
+use ken_ledger::pack;
+
+use super::git::{contents, git, must};
+
+/// One worktree.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    pub(crate) name: String,
+    pub(crate) root: PathBuf,
+    pub(crate) git_dir: PathBuf,
+    pub(crate) common: PathBuf,
+    pub(crate) email: String,
+}
+
+/// How a clone is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Make {
+    pub(crate) autocrlf: &'static str,
+    pub(crate) ref_format: &'static str,
+}
+
+impl Site {
+    /// Clones `remote` into a folder called `name` beside it.
+    pub(crate) fn cloned(remote: &Path, name: &str, make: Make) -> Self {
+        let parent = remote.parent().expect("it lies in a folder");
+        let root = parent.join(name);
+        let Make {
+            autocrlf,
+            ref_format,
+        } = make;
+        let email = format!("{name}@example.org");
+        let autocrlf = format!("core.autocrlf={autocrlf}");
+        let who = format!("user.email={email}");
+        let format = format!("--ref-format={ref_format}");
+        let mut arguments = vec!["clone", "-q", format.as_str()];
+        for setting in [
+            autocrlf.as_str(),
+            who.as_str(),
+            "user.name=Somebody",
+            "commit.gpgSign=false",
+            "gc.auto=0",
+            "maintenance.auto=false",
+            "core.fsync=none",
+            "core.hooksPath=/dev/null",
+            "core.safecrlf=false",
+            "advice.diverging=false",
+            "rerere.enabled=false",
+        ] {
+            arguments.extend(["-c", setting]);
+        }
+        let (from, to) = (remote.display().to_string(), root.display().to_string());
+        arguments.extend([from.as_str(), to.as_str()]);
+        must(parent, &arguments);
+        let git_dir = root.join(".git");
+        Self {
+            name: name.to_owned(),
+            common: git_dir.clone(),
+            git_dir,
+            root,
+            email,
+        }
+    }
+
+    /// Adds a worktree called `name` to this clone, on a new branch of that name.
+    pub(crate) fn worktree(&self, name: &str) -> Self {
+        let root = self.root.parent().expect("it lies in a folder").join(name);
+        let path = root.display().to_string();
+        must(&self.root, &["worktree", "add", "-q", "-B", name, &path]);
+        Self {
+            name: name.to_owned(),
+            git_dir: self.common.join("worktrees").join(name),
+            root,
+            common: self.common.clone(),
+            email: self.email.clone(),
+        }
+    }
+
+    pub(crate) fn ken(&self, path: &str) -> PathBuf {
+        self.root.join(".ken").join(path)
+    }
+
+    /// Returns whether git is in the middle of something.
+    pub(crate) fn is_busy(&self) -> bool {
+        [
+            "MERGE_HEAD",
+            "CHERRY_PICK_HEAD",
+            "REVERT_HEAD",
+            "rebase-merge",
+            "rebase-apply",
+            "sequencer",
+        ]
+        .iter()
+        .any(|file| self.git_dir.join(file).exists())
+    }
+
+    /// Returns the names of the entry files in the tree.
+    pub(crate) fn entry_files(&self) -> Vec<String> {
+        names_in(&self.ken("entries"))
+    }
+
+    /// Returns the paths of the segments in the tree, as git knows them.
+    pub(crate) fn segments(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        for memory in ["semantic", "procedural", "episodic"] {
+            let names = names_in(&self.ken(&format!("{memory}/v1")));
+            paths.extend(
+                names
+                    .into_iter()
+                    .map(|name| format!(".ken/{memory}/v1/{name}")),
+            );
+        }
+        paths
+    }
+
+    /// Reads every line of every segment and pack in the tree.
+    pub(crate) fn lines(&self) -> Result<Vec<(String, Recorded)>, String> {
+        let mut lines = Vec::new();
+        for path in self.segments() {
+            let bytes = fs::read(self.root.join(&path)).map_err(|e| format!("{path}: {e}"))?;
+            for recorded in read(&path, &bytes)? {
+                lines.push((path.clone(), recorded));
+            }
+        }
+        Ok(lines)
+    }
+
+    /// Reads every line that any ref or stash of the repository reaches.
+    pub(crate) fn reachable(root: &Path) -> Result<Vec<Recorded>, String> {
+        let stashes = git(root, 0, &["rev-list", "-g", "refs/stash", "--"]).out;
+        let mut arguments = vec!["rev-list", "--objects", "--all"];
+        arguments.extend(stashes.lines());
+        let listed = must(root, &arguments);
+        let files: BTreeMap<&str, &str> = listed
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .filter(|(_, path)| is_segment(path))
+            .collect();
+        let (ids, paths): (Vec<&str>, Vec<&str>) = files.into_iter().unzip();
+        let mut lines = Vec::new();
+        for (path, bytes) in paths.iter().zip(contents(root, &ids)) {
+            lines.extend(read(path, &bytes)?);
+        }
+        Ok(lines)
+    }
+
+    /// Returns the ids this clone remembers as blanked.
+    pub(crate) fn remembered(&self) -> BTreeSet<EventId> {
+        let text = fs::read_to_string(self.common.join("ken/blanked")).unwrap_or_default();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    }
+
+    /// Returns the events of the tree as the format's rules say, found out independently.
+    pub(crate) fn events(&self) -> Result<EventSet, String> {
+        let mut set = EventSet::remembering(self.remembered());
+        for (_, recorded) in self.lines()? {
+            set.add(recorded);
+        }
+        Ok(set)
+    }
+
+    /// Returns the ids that must not be served here: remembered, or ordered by an event.
+    pub(crate) fn blanked(&self) -> Result<BTreeSet<EventId>, String> {
+        let mut ids = self.remembered();
+        ids.extend(self.lines()?.iter().filter_map(|(_, it)| blanks(&it.event)));
+        Ok(ids)
+    }
+}
+
+/// Returns whether git knows a segment or pack by this path.
+pub(crate) fn is_segment(path: &str) -> bool {
+    path.starts_with(".ken/") && (path.ends_with(".jsonl") || path.ends_with(".pack"))
+}
+
+fn read(path: &str, bytes: &[u8]) -> Result<Vec<Recorded>, String> {
+    let text = if path.ends_with(".pack") {
+        pack::decode(bytes).map_err(|e| format!("{path}: {e}"))?
+    } else {
+        bytes.to_vec()
+    };
+    if !text.is_empty() && !text.ends_with(b"\n") {
+        return Err(format!("{path} ends in the middle of a line"));
+    }
+    text.split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| Recorded::parse(line).map_err(|e| format!("{path}: {e}")))
+        .collect()
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let Ok(listed) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut names: Vec<String> = listed
+        .filter_map(|item| item.ok()?.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}

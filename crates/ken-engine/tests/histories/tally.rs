@@ -1,0 +1,35 @@
+//! Counts of what happened, to be printed and added up.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Counts by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally(BTreeMap<String, u64>);
+
+impl Tally {
+    pub(crate) fn count(&mut self, what: &str) {
+        self.add(what, 1);
+    }
+
+    pub(crate) fn add(&mut self, what: &str, number: u64) {
+        *self.0.entry(what.to_owned()).or_default() += number;
+    }
+
+    /// Returns the names that begin with `beginning` and were counted.
+    pub(crate) fn names<'a>(&'a self, beginning: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.keys().filter_map(move |name| name.strip_prefix(beginning))
+    }
+
+    pub(crate) fn join(&mut self, other: &Self) {
+        for (what, number) in &other.0 {
+            self.add(what, *number);
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|(what, number)| writeln!(f, "  {number:>8}  {what}"))
+    }
+}
