@@ -44,6 +44,8 @@ pub struct Engine {
     named: Option<Actor>,
     pub(crate) notices: Vec<Notice>,
     pub(crate) views: Views,
+    /// The segments as they were when last looked at.
+    listing: Vec<SegmentStat>,
     /// Whether hand edits were absorbed in this process already.
     pub(crate) absorbed: bool,
 }
@@ -70,6 +72,7 @@ impl Engine {
             named: actor,
             notices: Vec::new(),
             views: Views::default(),
+            listing: Vec::new(),
             absorbed: false,
         };
         engine.refresh()?;
@@ -124,8 +127,46 @@ impl Engine {
         self.bring_index_up(Update::FromNothing)
     }
 
+    /// Lists the segments and brings the index up to what they say.
     fn bring_index_up(&mut self, how: Update) -> Result<Refreshed, Error> {
-        let listing: Vec<SegmentStat> = self.ledger.list()?.iter().map(stat_of).collect();
+        self.listing = self.ledger.list()?.iter().map(stat_of).collect();
+        match self.update_index(how) {
+            // A power cut may leave garbage in a segment that was not synced; the journal knows.
+            Err(Error::Damaged { segment, .. }) if self.heal_segment(&segment) => {
+                self.listing = self.ledger.list()?.iter().map(stat_of).collect();
+                self.update_index(how)
+            }
+            other => other,
+        }
+    }
+
+    fn heal_segment(&self, name: &str) -> bool {
+        name.parse()
+            .is_ok_and(|name: SegmentName| self.ledger.heal_open(&name))
+    }
+
+    /// Brings the index up after an append, which touched `segments` and nothing else.
+    fn index_appended(&mut self, segments: &[SegmentName]) -> Result<(), Error> {
+        for name in segments {
+            let Some(stat) = self.ledger.stat(name)? else {
+                continue;
+            };
+            let stat = stat_of(&stat);
+            match self
+                .listing
+                .iter_mut()
+                .find(|known| known.name == stat.name)
+            {
+                Some(known) => *known = stat,
+                None => self.listing.push(stat),
+            }
+        }
+        self.listing.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        self.update_index(Update::ByDifference)?;
+        Ok(())
+    }
+
+    fn update_index(&mut self, how: Update) -> Result<Refreshed, Error> {
         let blanked: Vec<EventId> = self.ledger.blanked_ids()?.into_iter().collect();
         let ledger = &self.ledger;
         let mut read = |name: &str| -> Result<Vec<u8>, Error> {
@@ -135,8 +176,8 @@ impl Engine {
             Ok(ledger.read_bytes(&name)?)
         };
         let refreshed = match how {
-            Update::ByDifference => self.index.refresh(&listing, &blanked, &mut read)?,
-            Update::FromNothing => self.index.rebuild(&listing, &blanked, &mut read)?,
+            Update::ByDifference => self.index.refresh(&self.listing, &blanked, &mut read)?,
+            Update::FromNothing => self.index.rebuild(&self.listing, &blanked, &mut read)?,
         };
         match refreshed.rebuilt {
             Some(_) => self.views.note_all(),
@@ -194,8 +235,7 @@ impl Engine {
         let appended = self.ledger.append(batch, now, &mut *self.world)?;
         self.notices
             .extend(appended.notices.into_iter().map(Notice::Ledger));
-        self.bring_index_up(Update::ByDifference)?;
-        Ok(())
+        self.index_appended(&appended.segments)
     }
 
     /// The latest clock reading a new event must follow.

@@ -3,6 +3,7 @@
 use ken_core::entry::Entry;
 use ken_core::event::Recorded;
 use ken_core::id::{EntryId, EventId};
+use ken_core::state::State;
 use ken_core::store::{Filter, Store as _};
 
 use crate::engine::Engine;
@@ -38,6 +39,11 @@ impl Engine {
     /// Returns every event of an entry in canonical order.
     pub fn history(&self, id: EntryId) -> Result<Vec<Recorded>, Error> {
         Ok(self.index.history(id)?)
+    }
+
+    /// Returns everything this branch knows; for comparisons and export.
+    pub fn state(&self) -> Result<State, Error> {
+        Ok(self.index.state()?)
     }
 
     /// Returns an event by its full id.
