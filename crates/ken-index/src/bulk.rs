@@ -18,7 +18,7 @@ use crate::error::{IndexError, RefreshError};
 use crate::fold::{self, Folded};
 use crate::refresh::{Refreshed, bad_line};
 use crate::rows::{self, Copies};
-use crate::scan::{self, About, Glimpse, Order, Scanned, glimpse_at};
+use crate::scan::{self, About, Glimpse, Order, Scanned};
 use crate::segment::{self, Form, SegmentStat};
 
 /// Pages kept in memory while loading, in KiB.
@@ -200,8 +200,8 @@ fn row_key(place: usize) -> i64 {
 fn write_events(db: &Connection, key: &mut i64, events: &[Glimpse<'_>]) -> Result<(), IndexError> {
     for event in events {
         *key += 1;
-        let at = glimpse_at(&event.line).ok_or_else(|| IndexError::damaged("an unread line"))?;
-        rows::insert_event(db, Some(*key), (event.id, at), event.copies, &event.line)?;
+        let order = (event.id, event.at);
+        rows::insert_event(db, Some(*key), order, event.copies, &event.line)?;
     }
     Ok(())
 }

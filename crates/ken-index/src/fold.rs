@@ -139,7 +139,8 @@ impl Work<'_> {
     fn parse(&self, place: u32) -> Result<Event, Unsound> {
         let glimpse = &self.events[place as usize];
         let event = Event::parse(&glimpse.line).map_err(|_| Unsound)?;
-        let as_seen = event.id == glimpse.id && About::new(event.entries()) == glimpse.about;
+        let order = (glimpse.at, glimpse.id);
+        let as_seen = event.order() == order && About::new(event.entries()) == glimpse.about;
         as_seen.then_some(event).ok_or(Unsound)
     }
 }

@@ -21,6 +21,7 @@ const HLC_CHARS: usize = 36;
 #[derive(Clone, Debug)]
 pub(crate) struct Glimpse<'a> {
     pub(crate) id: EventId,
+    pub(crate) at: Hlc,
     pub(crate) about: About,
     pub(crate) line: Cow<'a, str>,
     pub(crate) copies: Copies,
@@ -130,6 +131,7 @@ impl Glimpse<'_> {
     pub(crate) fn of(copy: &Recorded) -> Self {
         Self {
             id: copy.event.id,
+            at: copy.event.at,
             about: About::new(copy.event.entries()),
             line: Cow::Owned(copy.line().to_owned()),
             copies: one_copy(Form::of(copy)),
@@ -159,6 +161,7 @@ fn glimpse(line: &str) -> Option<Glimpse<'_>> {
     let (about, rest) = line
         .strip_prefix(r#"{"about":["#)?
         .split_once(r#"],"at":""#)?;
+    let (at, rest) = rest.split_at_checked(HLC_CHARS)?;
     let (_, data) = rest.split_once(r#","data":"#)?;
     // An unescaped quote cannot stand inside a string, so the last `,"id":"` is the envelope's
     // or lies in a member only newer versions have; the fixed end below rules that out.
@@ -174,6 +177,7 @@ fn glimpse(line: &str) -> Option<Glimpse<'_>> {
     }
     Some(Glimpse {
         id: id.parse().ok()?,
+        at: at.parse().ok()?,
         about: glimpse_about(about),
         line: Cow::Borrowed(line),
         copies: one_copy(Form::Full),
@@ -187,10 +191,4 @@ fn glimpse_about(list: &str) -> About {
         Some(id) => About::One(id),
         None => About::new(list.split(',').filter_map(id)),
     }
-}
-
-/// Returns the clock reading of a line.
-pub(crate) fn glimpse_at(line: &str) -> Option<Hlc> {
-    let (_, rest) = line.split_once(r#"],"at":""#)?;
-    rest.get(..HLC_CHARS)?.parse().ok()
 }

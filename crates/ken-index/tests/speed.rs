@@ -1,0 +1,199 @@
+//! How fast an index is filled and asked. Prints figures; run it in release with
+//! `KEN_SPEED_EVENTS=1000000` to learn something from them.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::time::Instant;
+
+use ken_core::content::Changes;
+use ken_core::event::{
+    Body, Channel, Cited, Confirmed, Effect, Provenance, Recorded, Revised, RunEffects,
+    StatusChanged,
+};
+use ken_core::id::EntryId;
+use ken_core::kind::Kind;
+use ken_core::status::Status;
+use ken_core::store::Store;
+use ken_index::{Index, SegmentStat};
+use ken_testkit::build::Scribe;
+use serde_json::value::RawValue;
+
+/// Events a segment holds.
+const SEGMENT_EVENTS: usize = 500;
+
+/// What `serde_json` alone makes of a line.
+#[derive(serde::Deserialize)]
+#[expect(dead_code, reason = "parsed to be timed, not to be read")]
+struct Owned<D> {
+    about: Vec<String>,
+    at: String,
+    by: String,
+    data: D,
+    id: String,
+    sum: String,
+    r#type: String,
+    v: u32,
+}
+
+fn propose(scribe: &mut Scribe, n: usize) -> (EntryId, Recorded) {
+    let statement = format!(
+        "Charging a customer of tier {n} twice within the same minute is safe because the \
+         gateway keeps an idempotency key for every request it has seen. It forgets after a day."
+    );
+    let evidence: ken_core::citation::Evidence = "commit:3fce3b5".parse().unwrap();
+    let citation = evidence.cite(&scribe.by, scribe.now);
+    scribe.propose_with(Kind::Learning, &statement, |data| {
+        let tags = ["auth/jwt", "payments"].map(|tag| tag.parse().unwrap());
+        data.content.tags = BTreeSet::from(tags);
+        let target: ken_core::anchor::Target = "src/pay.rs#Ledger::charge".parse().unwrap();
+        data.content.evidence = vec![target.into()];
+        data.content.verify = vec!["cargo test -p pay charge_twice".parse().unwrap()];
+        data.citations = vec![citation];
+    })
+}
+
+/// The nine further events of an entry.
+fn further(scribe: &mut Scribe, entry: EntryId, others: [EntryId; 2], n: usize) -> Body {
+    match n % 9 {
+        0 => Body::Revised(Revised {
+            changes: Changes {
+                verify: Some(vec!["cargo test -p pay".parse().unwrap()]),
+                ..Changes::default()
+            },
+            replaces: Vec::new(),
+            channel: Channel::Command,
+            reason: None,
+        }),
+        1 | 2 => {
+            let evidence: ken_core::citation::Evidence = format!("pr:{n}").parse().unwrap();
+            let citation = evidence.cite(&scribe.by, scribe.now);
+            Body::Cited(Cited { citation })
+        }
+        3 => Body::StatusChanged(StatusChanged {
+            to: Status::Active,
+            replaces: Vec::new(),
+            reason: None,
+        }),
+        4 | 5 => Body::Confirmed(Confirmed {
+            provenance: Provenance::Independent,
+            on: scribe.now.date(),
+            run: Some(format!("run-{n}")),
+            withdraws: Vec::new(),
+        }),
+        _ => Body::RunEffects(RunEffects {
+            run: format!("run-{n}"),
+            effects: [entry, others[0], others[1]]
+                .map(|entry| Effect {
+                    entry,
+                    alpha_milli: 700,
+                    beta_milli: 300,
+                    shown: 1,
+                    blind: 0,
+                })
+                .to_vec(),
+        }),
+    }
+}
+
+fn ledger(events: usize) -> (Vec<String>, Vec<EntryId>) {
+    let mut scribe = Scribe::new(11);
+    let mut entries = Vec::new();
+    let mut segments = vec![String::new()];
+    for n in 0..events {
+        let copy = if n % 10 == 0 {
+            let (entry, copy) = propose(&mut scribe, n);
+            entries.push(entry);
+            copy
+        } else {
+            let pick = |k: usize| entries[(n * 7919 + k * 104_729) % entries.len()];
+            let (entry, others) = (pick(0), [pick(1), pick(2)]);
+            let body = further(&mut scribe, entry, others, n);
+            let mut about = vec![entry.into()];
+            if matches!(body, Body::RunEffects(_)) && n % 10 == 8 {
+                about.extend(others.map(Into::into));
+            }
+            scribe.write(about, body)
+        };
+        if n % SEGMENT_EVENTS == 0 {
+            segments.push(String::new());
+        }
+        let last = segments.last_mut().unwrap();
+        last.push_str(copy.line());
+        last.push('\n');
+    }
+    (segments, entries)
+}
+
+fn timed<T>(what: &str, count: usize, run: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = run();
+    let seconds = start.elapsed().as_secs_f64();
+    println!(
+        "{what}: {seconds:.3} s, {:.2} µs each, {:.0} a second",
+        seconds * 1e6 / count as f64,
+        count as f64 / seconds
+    );
+    result
+}
+
+fn parse_all<'a, D: serde::Deserialize<'a>>(segments: &'a [String]) -> usize {
+    let lines = segments.iter().flat_map(|text| text.lines());
+    lines
+        .map(|line| serde_json::from_str::<Owned<D>>(line).unwrap())
+        .filter(|owned| owned.v == 1)
+        .count()
+}
+
+#[test]
+fn a_rebuild_and_a_lookup_take_the_time_they_print() {
+    let events = std::env::var("KEN_SPEED_EVENTS").map_or(2_000, |n| n.parse().unwrap());
+    let (segments, entries) = ledger(events);
+    let bytes: usize = segments.iter().map(String::len).sum();
+    println!("{events} events, {} bytes each", bytes / events);
+    let listing: Vec<SegmentStat> = segments
+        .iter()
+        .enumerate()
+        .map(|(n, text)| SegmentStat {
+            name: format!("{n:06}"),
+            len: text.len() as u64,
+            modified_ns: n as u64,
+            inode: n as u64,
+        })
+        .collect();
+    let read = |name: &str| -> Result<Vec<u8>, Infallible> {
+        Ok(segments[name.parse::<usize>().unwrap()]
+            .clone()
+            .into_bytes())
+    };
+    timed("serde_json, raw data", events, || {
+        parse_all::<Box<RawValue>>(&segments)
+    });
+    timed("serde_json, data as a value", events, || {
+        parse_all::<serde_json::Value>(&segments)
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("knowledge.db");
+    let report = timed("rebuild", events, || {
+        let mut index = Index::open(&path).unwrap();
+        index.refresh(&listing, &[], read).unwrap()
+    });
+    assert_eq!(report.events_added, events);
+    assert_eq!(report.entries_folded, entries.len());
+    println!(
+        "database: {} MB",
+        std::fs::metadata(&path).unwrap().len() >> 20
+    );
+    if let Ok(status) = std::fs::read_to_string("/proc/self/status") {
+        println!(
+            "{}",
+            status.lines().find(|l| l.starts_with("VmHWM")).unwrap()
+        );
+    }
+    timed("open, refresh nothing, find and show", 1, || {
+        let mut index = Index::open(&path).unwrap();
+        assert_eq!(index.refresh(&listing, &[], read).unwrap().segments_read, 0);
+        let entry = entries[entries.len() / 2];
+        assert_eq!(index.find(&entry.to_string()).unwrap(), [entry]);
+        index.entry(entry).unwrap().unwrap()
+    });
+}
