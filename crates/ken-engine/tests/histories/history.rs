@@ -43,41 +43,29 @@ pub(crate) struct History {
     clock_ms: u64,
     worlds: u64,
     texts: u64,
-    pub(crate) home: TempDir,
+    /// Goes with the history.
+    _home: TempDir,
 }
 
 impl History {
-    /// Makes a remote with an empty ledger, and two to four clones of it.
+    /// Makes a remote with a few entries, and two to four clones of it.
     pub(crate) fn new(seed: u64) -> Self {
         let home = scratch();
         let mut dice = Dice::new(seed);
         let remote = home.path().join("remote.git");
         let origin = remote.display().to_string();
-        must(home.path(), &["init", "-q", "--bare", "-b", "main", &origin]);
-        let make = |dice: &mut Dice| Make {
-            autocrlf: dice.pick(&["true", "false", "input"]).expect("three"),
-            ref_format: if dice.chance(20) { "reftable" } else { "files" },
-        };
-        let first = Site::cloned(&remote, "c0", make(&mut dice));
+        must(
+            home.path(),
+            &["init", "-q", "--bare", "-b", "main", &origin],
+        );
+        let first = Site::cloned(&remote, "c0", any_make(&mut dice));
         init::init(&first.root, &GitEnv::default()).expect("a ledger can be made");
         must(&first.root, &["add", "-A"]);
         must(&first.root, &["commit", "-qm", "ken init"]);
-        must(&first.root, &["push", "-q", "origin", "HEAD:main"]);
-        let mut sites = vec![first];
-        for n in 1..2 + dice.below(3) {
-            let made = make(&mut dice);
-            sites.push(Site::cloned(&remote, &format!("c{n}"), made));
-        }
-        for n in 0..sites.len() {
-            if dice.chance(30) {
-                let worktree = sites[n].worktree(&format!("w{n}"));
-                sites.push(worktree);
-            }
-        }
-        Self {
+        let mut history = Self {
             seed,
             dice,
-            sites,
+            sites: vec![first],
             remote,
             script: Vec::new(),
             acknowledged: BTreeMap::new(),
@@ -86,7 +74,36 @@ impl History {
             clock_ms: START_SECONDS * 1000,
             worlds: 0,
             texts: 0,
-            home,
+            _home: home,
+        };
+        history.settle_in();
+        history
+    }
+
+    /// Writes what everybody knows from the beginning and lets others clone it.
+    fn settle_in(&mut self) {
+        for _ in 0..3 + self.dice.below(3) {
+            self.add(0).expect("a new ledger takes entries");
+        }
+        let root = self.sites[0].root.clone();
+        must(&root, &["add", "-A"]);
+        must(&root, &["commit", "-qm", "the first entries"]);
+        must(
+            &root,
+            &["push", "-q", "origin", "HEAD:main", "HEAD:b1", "HEAD:b2"],
+        );
+        for n in 1..2 + self.dice.below(3) {
+            let make = any_make(&mut self.dice);
+            self.note(format!("git clone {make:?} c{n}"));
+            let site = Site::cloned(&self.remote, &format!("c{n}"), make);
+            self.sites.push(site);
+        }
+        for n in 0..self.sites.len() {
+            if self.dice.chance(30) {
+                self.note(format!("c{n}$ git worktree add -B w{n} ../w{n}"));
+                let worktree = self.sites[n].worktree(&format!("w{n}"));
+                self.sites.push(worktree);
+            }
         }
     }
 
@@ -96,7 +113,9 @@ impl History {
 
     /// Lets seconds to hours pass, now and then days.
     pub(crate) fn let_time_pass(&mut self) {
-        let longest_ms = self.dice.weighted(&[(20_000, 60), (7_200_000, 30), (172_800_000, 10)]);
+        let longest_ms = self
+            .dice
+            .weighted(&[(20_000, 60), (7_200_000, 30), (172_800_000, 10)]);
         self.clock_ms += 1000 + self.dice.below(longest_ms) as u64;
     }
 
@@ -124,7 +143,11 @@ impl History {
         let answer = git(&self.sites[site].root, self.clock_ms / 1000, arguments);
         let end = if answer.ok { "" } else { "   # failed: " };
         let why = answer.err.lines().chain(answer.out.lines());
-        let why: String = why.filter(|_| !answer.ok).take(2).collect::<Vec<_>>().join(" | ");
+        let why: String = why
+            .filter(|_| !answer.ok)
+            .take(2)
+            .collect::<Vec<_>>()
+            .join(" | ");
         let name = self.sites[site].name.clone();
         self.note(format!("{name}$ git {}{end}{why}", words.join(" ")));
         answer
@@ -214,11 +237,20 @@ impl History {
     }
 }
 
+fn any_make(dice: &mut Dice) -> Make {
+    Make {
+        autocrlf: dice.pick(&["true", "false", "input"]).expect("three"),
+        ref_format: if dice.chance(20) { "reftable" } else { "files" },
+    }
+}
+
 /// Makes a folder that is not waited for: histories test what git does, not the disk.
 pub(crate) fn scratch() -> TempDir {
     let memory = PathBuf::from("/dev/shm");
     let in_memory = fs::metadata(&memory).is_ok_and(|found| found.is_dir());
-    let made = in_memory.then(|| tempfile::tempdir_in(&memory).ok()).flatten();
+    let made = in_memory
+        .then(|| tempfile::tempdir_in(&memory).ok())
+        .flatten();
     made.unwrap_or_else(|| tempfile::tempdir().expect("a folder can be made"))
 }
 

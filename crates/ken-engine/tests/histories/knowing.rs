@@ -7,7 +7,10 @@ use ken_core::citation::Evidence;
 use ken_core::content::{Changes, Content, Scope};
 use ken_core::decide::Proposal;
 use ken_core::entry::Entry;
-use ken_core::event::{BlankReason, Origin, Overlay, Proposed, Recorded, Relation, RetractReason, Revised, Switch};
+use ken_core::event::{
+    BlankReason, Cited, Origin, Overlay, Proposed, Recorded, Relation, RetractReason, Revised,
+    Switch,
+};
 use ken_core::id::EntryId;
 use ken_core::kind::Kind;
 use ken_core::status::Status;
@@ -42,22 +45,33 @@ impl History {
         let by = self.somebody(site);
         let proposal = self.proposal(&by);
         let what = format!("add {:?}", proposal.content.statement.as_str());
-        self.ken(site, &by, &what, |engine| Ok(vec![engine.add(proposal, &by)?.id]))
+        self.ken(site, &by, &what, |engine| {
+            Ok(vec![engine.add(proposal, &by)?.id])
+        })
     }
 
     /// Does something to one entry that is visible at the site.
     pub(crate) fn touch(&mut self, site: usize, verb: Verb) -> Outcome {
         let by = match verb {
             Verb::Retract | Verb::Restore => person(&self.sites[site]),
-            Verb::Revise | Verb::Cite | Verb::Confirm | Verb::Archive | Verb::Link | Verb::Mark | Verb::Status => {
-                self.somebody(site)
-            }
+            Verb::Revise
+            | Verb::Cite
+            | Verb::Confirm
+            | Verb::Archive
+            | Verb::Link
+            | Verb::Mark
+            | Verb::Status => self.somebody(site),
         };
         let (text, word) = self.fresh_text();
         let mut dice = Dice::new(self.dice.roll());
         self.ken(site, &by, &format!("{verb:?}"), |engine| {
-            let entries = engine.list(&Filter { shelf: Shelf::All, ..Filter::default() })?;
-            let Some(entry) = dice.pick(&entries) else { return Ok(Vec::new()) };
+            let entries = engine.list(&Filter {
+                shelf: Shelf::All,
+                ..Filter::default()
+            })?;
+            let Some(entry) = dice.pick(&entries) else {
+                return Ok(Vec::new());
+            };
             let other = dice.pick(&entries).map_or(entry.id, |other| other.id);
             let touched = apply(engine, verb, &entry, other, (&text, &word), &by)?;
             Ok(vec![touched.id])
@@ -66,12 +80,18 @@ impl History {
 
     /// Lets many writers add at once, each a process of its own as far as Ken can tell.
     pub(crate) fn crowd(&mut self, site: usize) -> Outcome {
-        self.note(format!("{}$ {CROWD} times ken add &", self.sites[site].name));
+        self.note(format!(
+            "{}$ {CROWD} times ken add &",
+            self.sites[site].name
+        ));
         self.tally.count("crowds");
         let by = agent(&self.sites[site]);
-        let jobs: Vec<_> = (0..CROWD).map(|_| (self.proposal(&by), self.world())).collect();
+        let jobs: Vec<_> = (0..CROWD)
+            .map(|_| (self.proposal(&by), self.world()))
+            .collect();
         let root = self.sites[site].root.clone();
-        let open = |world| Engine::open(&root, &GitEnv::default(), Some(by.clone()), Box::new(world));
+        let open =
+            |world| Engine::open(&root, &GitEnv::default(), Some(by.clone()), Box::new(world));
         let added: Vec<Result<EntryId, String>> = std::thread::scope(|scope| {
             let running: Vec<_> = jobs
                 .into_iter()
@@ -79,11 +99,17 @@ impl History {
                     let (open, by) = (&open, &by);
                     scope.spawn(move || {
                         let mut engine = open(world).map_err(|e| chain(&e))?;
-                        engine.add(proposal, by).map(|entry| entry.id).map_err(|e| chain(&e))
+                        engine
+                            .add(proposal, by)
+                            .map(|entry| entry.id)
+                            .map_err(|e| chain(&e))
                     })
                 })
                 .collect();
-            running.into_iter().map(|job| job.join().expect("no panic")).collect()
+            running
+                .into_iter()
+                .map(|job| job.join().expect("no panic"))
+                .collect()
         });
         let world = self.world();
         let engine = open(world).map_err(|e| chain(&e))?;
@@ -92,7 +118,9 @@ impl History {
             let before = self.acknowledged.len();
             self.acknowledge(site, &engine, id)?;
             if self.acknowledged.len() == before {
-                return Err(format!("{id} was added by one of {CROWD} writers and is not there"));
+                return Err(format!(
+                    "{id} was added by one of {CROWD} writers and is not there"
+                ));
             }
         }
         Ok(())
@@ -104,9 +132,16 @@ impl History {
         let mut dice = Dice::new(self.dice.roll());
         let mut target = None;
         self.ken(site, &by, "blank", |engine| {
-            let entries = engine.list(&Filter { shelf: Shelf::All, ..Filter::default() })?;
-            let Some(entry) = dice.pick(&entries) else { return Ok(Vec::new()) };
-            let Some(event) = dice.pick(&engine.history(entry.id)?) else { return Ok(Vec::new()) };
+            let entries = engine.list(&Filter {
+                shelf: Shelf::All,
+                ..Filter::default()
+            })?;
+            let Some(entry) = dice.pick(&entries) else {
+                return Ok(Vec::new());
+            };
+            let Some(event) = dice.pick(&engine.history(entry.id)?) else {
+                return Ok(Vec::new());
+            };
             let id = event.event.id;
             // Ordered once the event is written, even if git is not ready for the rest.
             let word = telling_word(&event);
@@ -129,17 +164,23 @@ impl History {
     pub(crate) fn pack(&mut self, site: usize) -> Outcome {
         let by = person(&self.sites[site]);
         self.tally.count("packs");
-        self.ken(site, &by, "ledger pack", |engine| engine.pack().map(|_| Vec::new()))
+        self.ken(site, &by, "ledger pack", |engine| {
+            engine.pack().map(|_| Vec::new())
+        })
     }
 
     pub(crate) fn sync(&mut self, site: usize) -> Outcome {
         let by = person(&self.sites[site]);
-        self.ken(site, &by, "sync", |engine| engine.sync(BulkDeletion::Ask).map(|_| Vec::new()))
+        self.ken(site, &by, "sync", |engine| {
+            engine.sync(BulkDeletion::Ask).map(|_| Vec::new())
+        })
     }
 
     pub(crate) fn render(&mut self, site: usize) -> Outcome {
         let by = person(&self.sites[site]);
-        self.ken(site, &by, "render", |engine| engine.render().map(|_| Vec::new()))
+        self.ken(site, &by, "render", |engine| {
+            engine.render().map(|_| Vec::new())
+        })
     }
 
     /// Words an entry's file anew, as a person with an editor does.
@@ -158,26 +199,42 @@ impl History {
         self.edit(site, "confirm", |old| {
             let at = old.find("\nlastConfirmed: ")? + 1;
             let end = at + old[at..].find('\n')?;
-            Some(format!("{}lastConfirmed: {today}{}", &old[..at], &old[end..]))
+            Some(format!(
+                "{}lastConfirmed: {today}{}",
+                &old[..at],
+                &old[end..]
+            ))
         })
     }
 
     /// Deletes an entry's file.
     pub(crate) fn delete_by_hand(&mut self, site: usize) -> Outcome {
         let files = self.sites[site].entry_files();
-        let Some(file) = self.dice.pick(&files) else { return Ok(()) };
+        let Some(file) = self.dice.pick(&files) else {
+            return Ok(());
+        };
         self.note(format!("{}$ rm .ken/entries/{file}", self.sites[site].name));
         self.tally.count("hand deletions");
         fs::remove_file(self.sites[site].ken("entries").join(file)).map_err(|e| e.to_string())
     }
 
-    fn edit(&mut self, site: usize, what: &str, change: impl FnOnce(&str) -> Option<String>) -> Outcome {
+    fn edit(
+        &mut self,
+        site: usize,
+        what: &str,
+        change: impl FnOnce(&str) -> Option<String>,
+    ) -> Outcome {
         let files = self.sites[site].entry_files();
-        let Some(file) = self.dice.pick(&files) else { return Ok(()) };
+        let Some(file) = self.dice.pick(&files) else {
+            return Ok(());
+        };
         let path = self.sites[site].ken("entries").join(&file);
         let old = fs::read_to_string(&path).map_err(|e| e.to_string())?;
         if let Some(new) = change(&old) {
-            self.note(format!("{}$ edit .ken/entries/{file}   # {what}", self.sites[site].name));
+            self.note(format!(
+                "{}$ edit .ken/entries/{file}   # {what}",
+                self.sites[site].name
+            ));
             self.tally.count(&format!("hand edits: {what}"));
             fs::write(&path, new).map_err(|e| e.to_string())?;
         }
@@ -186,17 +243,26 @@ impl History {
 
     /// A person or an agent, whoever comes first.
     fn somebody(&mut self, site: usize) -> Actor {
-        if self.dice.chance(50) { person(&self.sites[site]) } else { agent(&self.sites[site]) }
+        if self.dice.chance(50) {
+            person(&self.sites[site])
+        } else {
+            agent(&self.sites[site])
+        }
     }
 
     fn proposal(&mut self, by: &Actor) -> Proposal {
         let (text, word) = self.fresh_text();
-        let kinds = [(Kind::Learning, 6), (Kind::Pattern, 2), (Kind::CommitNorm, 2), (Kind::Friction, 2)];
+        let kinds = [
+            (Kind::Learning, 6),
+            (Kind::Pattern, 2),
+            (Kind::CommitNorm, 2),
+            (Kind::Friction, 2),
+        ];
         Proposal {
             kind: self.dice.weighted(&kinds),
             content: Content::new(statement(&text)),
             citations: vec![evidence(&word).cite(by, self.now())],
-            origin: Origin::default(),
+            origin: Origin::Agent,
             scope: Scope::default(),
             alias: None,
             thread: None,
@@ -218,7 +284,15 @@ fn apply(
     match verb {
         Verb::Revise => {
             let statement = Some(statement(text));
-            engine.revise(id, Changes { statement, ..Changes::default() }, None, by)
+            engine.revise(
+                id,
+                Changes {
+                    statement,
+                    ..Changes::default()
+                },
+                None,
+                by,
+            )
         }
         Verb::Cite => engine.cite(id, evidence(word), by),
         Verb::Confirm => engine.confirm(id, None, by),
@@ -233,11 +307,22 @@ fn apply(
 
 /// Returns the word that only this event has, if its data has one.
 fn telling_word(recorded: &Recorded) -> Option<String> {
-    let proposed = recorded.event.get::<Proposed>().map(|data| &data.content.statement);
-    let revised = recorded.event.get::<Revised>().and_then(|data| data.changes.statement.as_ref());
-    let text = proposed.or(revised)?.as_str();
+    let event = &recorded.event;
+    let proposed = event
+        .get::<Proposed>()
+        .map(|data| data.content.statement.as_str());
+    let revised = event
+        .get::<Revised>()
+        .and_then(|data| data.changes.statement.as_ref());
+    let cited = event
+        .get::<Cited>()
+        .map(|data| data.citation.evidence_ref.as_str());
+    let text = proposed.or(revised.map(Statement::as_str)).or(cited)?;
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
-    words.filter(|word| word.starts_with("zq")).last().map(str::to_owned)
+    words
+        .filter(|word| word.starts_with("zq"))
+        .last()
+        .map(str::to_owned)
 }
 
 fn statement(text: &str) -> Statement {
@@ -254,7 +339,7 @@ pub(crate) fn plain_proposal(text: &str, by: &Actor, now: Timestamp) -> Proposal
         kind: Kind::Learning,
         content: Content::new(statement(text)),
         citations: vec![evidence("table").cite(by, now)],
-        origin: Origin::default(),
+        origin: Origin::Agent,
         scope: Scope::default(),
         alias: None,
         thread: None,

@@ -18,7 +18,9 @@ impl Tally {
 
     /// Returns the names that begin with `beginning` and were counted.
     pub(crate) fn names<'a>(&'a self, beginning: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.keys().filter_map(move |name| name.strip_prefix(beginning))
+        self.0
+            .keys()
+            .filter_map(move |name| name.strip_prefix(beginning))
     }
 
     pub(crate) fn join(&mut self, other: &Self) {
@@ -30,6 +32,8 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|(what, number)| writeln!(f, "  {number:>8}  {what}"))
+        self.0
+            .iter()
+            .try_for_each(|(what, number)| writeln!(f, "  {number:>8}  {what}"))
     }
 }

@@ -1,0 +1,79 @@
+//! Knowledge survives everything git can do: random histories over real git, and single cases.
+//!
+//! A history is made from its seed. `KEN_SEED=17` runs that one and prints its script,
+//! `KEN_LONG=1` runs a thousand instead of a hundred.
+
+mod histories {
+    pub(crate) mod conflict;
+    pub(crate) mod dice;
+    pub(crate) mod git;
+    pub(crate) mod gitting;
+    pub(crate) mod history;
+    pub(crate) mod knowing;
+    pub(crate) mod oracle;
+    pub(crate) mod site;
+    pub(crate) mod step;
+    pub(crate) mod tally;
+}
+
+use histories::step::run;
+use histories::tally::Tally;
+
+/// Histories each quarter runs.
+const SHORT: u64 = 25;
+const LONG: u64 = 250;
+
+fn quarter(number: u64) {
+    let only = std::env::var("KEN_SEED")
+        .ok()
+        .and_then(|seed| seed.parse::<u64>().ok());
+    let count = if std::env::var_os("KEN_LONG").is_some() {
+        LONG
+    } else {
+        SHORT
+    };
+    let seeds: Vec<u64> = match only {
+        Some(seed) if seed % 4 == number => vec![seed],
+        Some(_) => return,
+        None => (0..count).map(|n| n * 4 + number).collect(),
+    };
+    let mut tally = Tally::default();
+    let mut failed = Vec::new();
+    for seed in &seeds {
+        let (history, outcome) = run(*seed);
+        tally.count("histories");
+        tally.join(&history.tally);
+        if outcome.is_err() || only.is_some() {
+            println!("history {seed}:\n{}", history.script.join("\n"));
+        }
+        if let Err(why) = outcome {
+            println!("history {seed} (KEN_SEED={seed}) failed: {why}\n");
+            failed.push(*seed);
+        }
+    }
+    println!("{tally}");
+    assert!(
+        failed.is_empty(),
+        "these histories break the law: {failed:?}"
+    );
+}
+
+#[test]
+fn knowledge_survives_the_first_quarter_of_the_histories() {
+    quarter(0);
+}
+
+#[test]
+fn knowledge_survives_the_second_quarter_of_the_histories() {
+    quarter(1);
+}
+
+#[test]
+fn knowledge_survives_the_third_quarter_of_the_histories() {
+    quarter(2);
+}
+
+#[test]
+fn knowledge_survives_the_last_quarter_of_the_histories() {
+    quarter(3);
+}

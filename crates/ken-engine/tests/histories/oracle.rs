@@ -1,0 +1,255 @@
+//! What must hold at the end of a history, found out without Ken's own readers.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ken_core::event::Recorded;
+use ken_core::id::EventId;
+use ken_core::state::State;
+use ken_core::store::Store as _;
+use ken_engine::check::Severity;
+use ken_engine::recover::Scope;
+use ken_engine::{Engine, GitEnv};
+use ken_index::Index;
+
+use super::history::{History, Outcome, chain, person};
+use super::site::Site;
+
+/// The gate that looks for blanked data.
+const BLANKED_GATE: &str = "knowledge.blanked";
+
+impl History {
+    /// Checks everything.
+    pub(crate) fn judge(&mut self) -> Outcome {
+        for site in 0..self.sites.len() {
+            self.gate_sees_copies(site)?;
+        }
+        for site in 0..self.sites.len() {
+            self.recover(site)?;
+        }
+        for site in 0..self.sites.len() {
+            self.sync(site)?;
+            self.gate_passes(site)?;
+            self.state_is_the_fold(site)?;
+            self.blanked_text_is_gone(site)?;
+        }
+        self.nothing_is_lost()
+    }
+
+    /// Compares what a site's index says with a fold of its files.
+    pub(crate) fn state_is_the_fold(&mut self, site: usize) -> Outcome {
+        let place = self.sites[site].clone();
+        let mut engine = self.open(site)?;
+        let expected = place.events()?.fold();
+        let kept = indexed(&place)?;
+        same(&place.name, "the index kept in step", &kept, &expected)?;
+        engine.rebuild_index().map_err(|e| chain(&e))?;
+        same(
+            &place.name,
+            "the index built anew",
+            &indexed(&place)?,
+            &expected,
+        )
+    }
+
+    /// Checks that no blanked text can be found where this clone knows it is blanked.
+    pub(crate) fn blanked_text_is_gone(&mut self, site: usize) -> Outcome {
+        let place = &self.sites[site];
+        let here = place.blanked()?;
+        let words: Vec<(EventId, &String)> = self
+            .blanked
+            .iter()
+            .filter(|(id, _)| here.contains(id))
+            .filter_map(|(id, word)| Some((*id, word.as_ref()?)))
+            .collect();
+        if words.is_empty() {
+            return Ok(());
+        }
+        let set = place.events()?;
+        let told: Vec<Recorded> = set.events().collect();
+        let mut files = Vec::new();
+        walk(&place.root.join(".ken"), &mut files);
+        walk(&place.common.join("ken"), &mut files);
+        for (id, word) in words {
+            // Somebody wrote the same word into another event, by resolving a conflict with both.
+            if told
+                .iter()
+                .any(|it| it.event.id != id && it.line().contains(word))
+            {
+                continue;
+            }
+            for file in &files {
+                let bytes = fs::read(file).unwrap_or_default();
+                let shown = file.display();
+                if contains(&bytes, word.as_bytes()) {
+                    return Err(format!(
+                        "{}: blanked {word} of {id} is in {shown}",
+                        place.name
+                    ));
+                }
+                if shown.to_string().contains(word.as_str()) {
+                    return Err(format!(
+                        "{}: blanked {word} of {id} names {shown}",
+                        place.name
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the gate fails while a copy of blanked data is in the tree.
+    fn gate_sees_copies(&mut self, site: usize) -> Outcome {
+        let place = self.sites[site].clone();
+        let copies = full_copies(&place)?;
+        if copies.is_empty() {
+            return Ok(());
+        }
+        self.tally.add(
+            "copies of blanked events found in trees",
+            copies.len() as u64,
+        );
+        self.note(format!("{}$ ken verify", place.name));
+        let mut engine = self.open(site)?;
+        let verified = engine.verify().map_err(|e| chain(&e))?;
+        if verified.passes() {
+            return Err(format!(
+                "{}: the gate passes with {copies:?} in the tree",
+                place.name
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks that the gate finds no blanked data after a sync, and nothing damaged at all.
+    fn gate_passes(&mut self, site: usize) -> Outcome {
+        let place = self.sites[site].clone();
+        let copies = full_copies(&place)?;
+        if !copies.is_empty() {
+            return Err(format!(
+                "{}: after a sync {copies:?} are still there",
+                place.name
+            ));
+        }
+        let mut engine = self.open(site)?;
+        let verified = engine.verify().map_err(|e| chain(&e))?;
+        if let Some(finding) = verified.findings.iter().find(|f| f.gate == BLANKED_GATE) {
+            return Err(format!("{}: {finding:?}", place.name));
+        }
+        let checked = engine.check_ledger().map_err(|e| chain(&e))?;
+        match checked
+            .findings
+            .iter()
+            .find(|f| f.severity == Severity::Damage)
+        {
+            Some(finding) => Err(format!("{}: {finding:?}", place.name)),
+            None => Ok(()),
+        }
+    }
+
+    fn recover(&mut self, site: usize) -> Outcome {
+        let by = person(&self.sites[site]);
+        let mut restored = 0;
+        self.ken(site, &by, "recover --all", |engine| {
+            let recovered = engine.recover(Scope::All)?;
+            restored = recovered.restored.values().sum();
+            Ok(Vec::new())
+        })?;
+        self.note(format!("    # {restored} events"));
+        self.tally.add("events recovered", restored);
+        Ok(())
+    }
+
+    /// Checks that every acknowledged event is in some tree or reached by some ref.
+    fn nothing_is_lost(&mut self) -> Outcome {
+        let mut found: BTreeSet<String> = BTreeSet::new();
+        let mut blank: BTreeSet<EventId> = BTreeSet::new();
+        let mut take = |recorded: &Recorded| {
+            if recorded.is_blanked() {
+                blank.insert(recorded.event.id);
+            }
+            found.insert(recorded.line().to_owned());
+        };
+        let mut repositories = BTreeSet::from([self.remote.clone()]);
+        for site in &self.sites {
+            site.lines()?
+                .iter()
+                .for_each(|(_, recorded)| take(recorded));
+            repositories.insert(site.root.clone());
+        }
+        for root in repositories {
+            Site::reachable(&root)?.iter().for_each(&mut take);
+        }
+        self.tally
+            .add("events acknowledged", self.acknowledged.len() as u64);
+        for (id, it) in &self.acknowledged {
+            let there = it.lines.iter().any(|line| found.contains(line));
+            let redacted = blank.contains(id) && self.blanked.contains_key(id);
+            if !there && !redacted {
+                return Err(format!(
+                    "event {id}, acknowledged at {}, is lost: {:?}",
+                    it.at, it.lines
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a site for reading.
+    pub(crate) fn open(&mut self, site: usize) -> Result<Engine, String> {
+        let world = Box::new(self.world());
+        let place = &self.sites[site];
+        Engine::open(&place.root, &GitEnv::default(), Some(person(place)), world)
+            .map_err(|e| format!("{}: opening failed: {}", place.name, chain(&e)))
+    }
+}
+
+/// Returns the full copies of events in the tree that should be blanked.
+fn full_copies(place: &Site) -> Result<Vec<(String, EventId)>, String> {
+    let blanked = place.blanked()?;
+    let lines = place.lines()?.into_iter();
+    Ok(lines
+        .filter(|(_, it)| blanked.contains(&it.event.id) && !it.is_blanked())
+        .filter(|(_, it)| ken_core::state::blanks(&it.event).is_none())
+        .map(|(path, it)| (path, it.event.id))
+        .collect())
+}
+
+fn indexed(place: &Site) -> Result<State, String> {
+    let index = Index::open(&place.ken(".index/knowledge.db")).map_err(|e| chain(&e))?;
+    index.state().map_err(|e| chain(&e))
+}
+
+fn same(site: &str, what: &str, found: &State, expected: &State) -> Outcome {
+    if found.to_bytes() == expected.to_bytes() {
+        return Ok(());
+    }
+    let ids: BTreeSet<_> = found
+        .entries
+        .keys()
+        .chain(expected.entries.keys())
+        .collect();
+    let differing = ids
+        .into_iter()
+        .find(|id| found.entries.get(id) != expected.entries.get(id));
+    let shown = differing.map(|id| (found.entries.get(id), expected.entries.get(id)));
+    Err(format!(
+        "{site}: {what} is not the fold of the files: {shown:#?}"
+    ))
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+    for item in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = item.path();
+        if path.is_dir() {
+            walk(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}
+
+fn contains(bytes: &[u8], word: &[u8]) -> bool {
+    bytes.windows(word.len()).any(|window| window == word)
+}
