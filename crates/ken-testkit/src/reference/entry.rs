@@ -1,0 +1,314 @@
+//! One entry, each of its parts by a scan of its own over events in canonical order.
+
+use std::collections::BTreeMap;
+
+use ken_core::citation::Citation;
+use ken_core::content::Scope;
+use ken_core::entry::{
+    Archival, Confirmation, Created, Entry, History, Link, Mark, Ranked, Retraction, Tallies,
+};
+use ken_core::event::{
+    ArchiveReason, Archived, Body, Cited, ConfidenceReset, Confirmed, Event, Feedback,
+    FeedbackGiven, Linked, Merged, Overlay, OverlaySet, Proposed, Provenance, QuarantineLifted,
+    Restored, Retracted, RunEffects, ScopeChanged, StatusChanged, Superseded,
+};
+use ken_core::id::{EntryId, EventId};
+use ken_core::status::Status;
+use ken_core::text::slug;
+
+use super::causality::{Write, standing};
+use super::content::wording;
+use super::of_type;
+
+pub(super) fn entry(id: EntryId, events: &[&Event]) -> Entry {
+    let wording = wording(id, events);
+    let merges = of_type::<Merged>(events);
+    Entry {
+        id,
+        created: created(events),
+        content: wording.content,
+        revision: wording.revision,
+        concurrent: wording.concurrent,
+        status: status(events),
+        scope: scope(events),
+        citations: citations(events),
+        confirmation: confirmation(events),
+        archived: archived(events),
+        retracted: retracted(events),
+        quarantine: quarantine(events),
+        links: links(id, events),
+        overlays: overlays(events),
+        merged_from: merges
+            .iter()
+            .filter(|(_, data)| data.target == id)
+            .flat_map(|(_, data)| data.sources.iter().copied())
+            .filter(|source| *source != id)
+            .collect(),
+        merged_into: merges
+            .iter()
+            .filter(|(_, data)| data.target != id && data.sources.contains(&id))
+            .map(|(_, data)| data.target)
+            .next_back(),
+        superseded_by: of_type::<Superseded>(events)
+            .iter()
+            .filter(|(_, data)| data.old == id && data.new != id)
+            .map(|(_, data)| data.new)
+            .next_back(),
+        tallies: tallies(id, events),
+        history: history(events),
+    }
+}
+
+fn created(events: &[&Event]) -> Option<Created> {
+    let proposals = of_type::<Proposed>(events);
+    let (event, data) = proposals.first()?;
+    Some(Created {
+        event: event.id,
+        at: event.at,
+        by: event.by.clone(),
+        kind: data.kind,
+        origin: data.origin,
+        schema_version: data.schema_version.clone(),
+        slug: slug(data.content.statement.as_str()),
+        alias: data.alias.clone(),
+        thread: data.thread.clone(),
+        run: data.run.clone(),
+    })
+}
+
+fn history(events: &[&Event]) -> History {
+    let count = |wanted: &dyn Fn(&Event) -> bool| {
+        u32::try_from(events.iter().filter(|event| wanted(event)).count()).expect("few events")
+    };
+    History {
+        events: count(&|_| true),
+        first: events[0].at,
+        last: events[events.len() - 1].at,
+        blanked: count(&|event| matches!(event.body, Body::Blanked { .. })),
+        unknown: count(&|event| {
+            matches!(event.body, Body::Unknown { .. }) || event.unknown_fields > 0
+        }),
+        collisions: of_type::<Proposed>(events)
+            .iter()
+            .skip(1)
+            .map(|(event, _)| event.id)
+            .collect(),
+    }
+}
+
+fn ranked<T: Clone + Default>(writes: &[Write<T>]) -> Ranked<T> {
+    standing(writes, writes).map_or_else(Ranked::default, |stands| Ranked {
+        value: stands.value,
+        heads: stands.heads,
+    })
+}
+
+fn status(events: &[&Event]) -> Ranked<Status> {
+    let mut writes = Vec::new();
+    for event in events {
+        if let Some(data) = event.get::<Proposed>() {
+            writes.push(Write::new(event, &[], data.status));
+        } else if let Some(data) = event.get::<StatusChanged>() {
+            writes.push(Write::new(event, &data.replaces, data.to));
+        }
+    }
+    ranked(&writes)
+}
+
+fn scope(events: &[&Event]) -> Ranked<Scope> {
+    let mut writes = Vec::new();
+    for event in events {
+        if let Some(data) = event.get::<Proposed>() {
+            writes.push(Write::new(event, &[], data.scope));
+        } else if let Some(data) = event.get::<ScopeChanged>() {
+            writes.push(Write::new(event, &data.replaces, data.to));
+        }
+    }
+    ranked(&writes)
+}
+
+fn citations(events: &[&Event]) -> Vec<Citation> {
+    let mut all: Vec<Citation> = Vec::new();
+    for event in events {
+        if let Some(data) = event.get::<Proposed>() {
+            all.extend(data.citations.iter().cloned());
+        } else if let Some(data) = event.get::<Cited>() {
+            all.push(data.citation.clone());
+        }
+    }
+    all
+}
+
+/// Returns the confirmations nobody took back, in canonical order.
+fn confirmations<'a>(events: &[&'a Event]) -> Vec<(&'a Event, &'a Confirmed)> {
+    let all = of_type::<Confirmed>(events);
+    let withdrawn = |id: EventId| all.iter().any(|(_, data)| data.withdraws.contains(&id));
+    all.iter()
+        .filter(|(event, data)| data.withdraws.is_empty() && !withdrawn(event.id))
+        .copied()
+        .collect()
+}
+
+fn confirmation(events: &[&Event]) -> Confirmation {
+    let standing = confirmations(events);
+    let count = |wanted: Provenance| {
+        let of = standing
+            .iter()
+            .filter(|(_, data)| data.provenance == wanted);
+        u32::try_from(of.count()).expect("few events")
+    };
+    let proposed = created(events);
+    let confirming: Vec<_> = standing
+        .iter()
+        .filter(|(_, data)| data.provenance.confirms())
+        .collect();
+    let days = confirming.iter().map(|(_, data)| data.on);
+    let agreed = standing.last().map(|(_, data)| data.provenance);
+    let latest = confirming.last().map(|(event, _)| event.id);
+    Confirmation {
+        last: days
+            .chain(proposed.iter().map(|created| created.at.wall.date()))
+            .max(),
+        provenance: agreed.or(proposed.as_ref().map(|_| Provenance::Independent)),
+        by: latest.or(proposed.as_ref().map(|created| created.event)),
+        independent: count(Provenance::Independent),
+        manual: count(Provenance::Manual),
+        primed: count(Provenance::Primed),
+        unwitnessed: count(Provenance::Unwitnessed),
+    }
+}
+
+fn restored(id: EventId, events: &[&Event]) -> bool {
+    of_type::<Restored>(events)
+        .iter()
+        .any(|(_, data)| data.undoes.contains(&id))
+}
+
+fn archived(events: &[&Event]) -> Option<Archival> {
+    let all = of_type::<Archived>(events);
+    let standing: Vec<_> = all
+        .iter()
+        .filter(|(event, data)| !restored(event.id, events) && !is_void(event, data, events))
+        .collect();
+    let (last, data) = standing.last()?;
+    Some(Archival {
+        events: standing.iter().map(|(event, _)| event.id).collect(),
+        because: data.because,
+        since: last.at.wall.date(),
+    })
+}
+
+/// Returns whether a confirmation turned up that decay did not know of.
+///
+/// While the event it rests on is missing, only what came after the archiving itself counts.
+fn is_void(archiving: &Event, data: &Archived, events: &[&Event]) -> bool {
+    let named = data
+        .rests_on
+        .or_else(|| created(events).map(|created| created.event));
+    let basis = events
+        .iter()
+        .find(|event| Some(event.id) == named)
+        .map_or((archiving.at, archiving.id), |event| (event.at, event.id));
+    data.because == ArchiveReason::Decay
+        && confirmations(events).iter().any(|(event, confirmed)| {
+            confirmed.provenance.confirms() && basis < (event.at, event.id)
+        })
+}
+
+fn retracted(events: &[&Event]) -> Option<Retraction> {
+    let all = of_type::<Retracted>(events);
+    let standing: Vec<_> = all
+        .iter()
+        .filter(|(event, _)| !restored(event.id, events))
+        .collect();
+    let (last, data) = standing.last()?;
+    Some(Retraction {
+        events: standing.iter().map(|(event, _)| event.id).collect(),
+        reason: data.reason,
+        by: last.by.clone(),
+        since: last.at.wall.date(),
+        note: data.note.clone(),
+    })
+}
+
+fn quarantine(events: &[&Event]) -> Vec<EventId> {
+    let lifted: Vec<EventId> = of_type::<QuarantineLifted>(events)
+        .iter()
+        .filter(|(event, _)| event.by.is_human())
+        .flat_map(|(_, data)| data.lifts.clone())
+        .collect();
+    events
+        .iter()
+        .filter(|event| event.is_quarantined() && !lifted.contains(&event.id))
+        .map(|event| event.id)
+        .collect()
+}
+
+/// Returns the links that leave from `id`, the first entry a link names.
+fn links(id: EntryId, events: &[&Event]) -> Vec<Link> {
+    let mut all = of_type::<Linked>(events);
+    all.retain(|(event, _)| event.entries().next() == Some(id));
+    let withdrawn = |id: EventId| all.iter().any(|(_, data)| data.withdraws.contains(&id));
+    all.iter()
+        .filter(|(event, data)| data.withdraws.is_empty() && !withdrawn(event.id))
+        .map(|(event, data)| Link {
+            event: event.id,
+            to: data.to,
+            rel: data.rel,
+        })
+        .collect()
+}
+
+fn overlays(events: &[&Event]) -> BTreeMap<Overlay, Mark> {
+    let all = of_type::<OverlaySet>(events);
+    let mut marks = BTreeMap::new();
+    for overlay in [
+        Overlay::Pin,
+        Overlay::Mute,
+        Overlay::Invalidate,
+        Overlay::Annotate,
+    ] {
+        let writes: Vec<Write<&OverlaySet>> = all
+            .iter()
+            .filter(|(_, data)| data.overlay == overlay)
+            .map(|(event, data)| Write::new(event, &data.replaces, *data))
+            .collect();
+        if let Some(stands) = standing(&writes, &writes) {
+            let mark = Mark {
+                state: stands.value.state,
+                heads: stands.heads,
+                note: stands.value.note.clone(),
+            };
+            marks.insert(overlay, mark);
+        }
+    }
+    marks
+}
+
+fn tallies(id: EntryId, events: &[&Event]) -> Tallies {
+    let mut sums = Tallies::default();
+    for event in events {
+        let day = event.at.wall.date();
+        if let Some(data) = event.get::<RunEffects>() {
+            for effect in data.effects.iter().filter(|effect| effect.entry == id) {
+                let tally = sums.days.entry(day).or_default();
+                tally.alpha_milli += u64::from(effect.alpha_milli);
+                tally.beta_milli += u64::from(effect.beta_milli);
+                sums.shown += u64::from(effect.shown);
+                sums.blind += u64::from(effect.blind);
+            }
+        } else if let Some(data) = event.get::<FeedbackGiven>() {
+            let tally = sums.days.entry(day).or_default();
+            match data.verdict {
+                Feedback::Helpful => tally.alpha_milli += u64::from(data.weight_milli),
+                Feedback::Unhelpful => {
+                    tally.beta_milli += u64::from(data.weight_milli);
+                    sums.unhelpful += 1;
+                }
+            }
+        } else if event.get::<ConfidenceReset>().is_some() {
+            sums.reset = sums.reset.max(Some(day));
+        }
+    }
+    sums
+}
