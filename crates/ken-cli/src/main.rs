@@ -1,2 +1,18 @@
-//! placeholder
-fn main() {}
+//! The `ken` program: arguments in, an exit code out.
+//!
+//! Nothing is decided here. [`args`] says what can be typed, [`commands`] asks the engine,
+//! [`print`] is the only road to stdout and stderr, [`failure`] sorts what went wrong, [`world`]
+//! turns the environment into what the engine needs.
+
+mod args;
+mod commands;
+mod failure;
+mod print;
+mod world;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    commands::run(&arguments).into()
+}

@@ -8,3 +8,4 @@ pub mod laws;
 pub mod memory_store;
 pub mod reference;
 pub mod story;
+pub mod test_env;

@@ -1,0 +1,179 @@
+//! What can be typed, word for word, and nothing of what it does.
+//!
+//! Every command about knowledge is one variant of [`Verb`], which stands both at the top level and
+//! below `ken knowledge`. Help is grouped by task in [`help`].
+
+mod entry;
+mod filter;
+mod help;
+mod upkeep;
+mod words;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use ken_core::actor::Actor;
+
+pub(crate) use entry::{
+    AddArgs, ArchiveArgs, CiteArgs, ConfirmArgs, Field, IdArgs, LinkArgs, NormType, NoteArgs,
+    RetractArgs, ReviseArgs, StatusArgs, WordingArgs,
+};
+pub(crate) use filter::ListArgs;
+pub(crate) use help::command;
+pub(crate) use upkeep::{
+    BlankArgs, CompletionsArgs, ExportArgs, ExportForm, FrictionCommand, IndexCommand,
+    LedgerCommand, ManArgs, PromoteArgs, QuarantineCommand, RecordArgs, RecoverArgs, SyncArgs,
+    UninstallArgs,
+};
+
+/// Everything that was typed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ken",
+    version,
+    about = "Keeps what agents and people learn about a codebase",
+    disable_help_subcommand = true,
+    arg_required_else_help = true
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Top,
+}
+
+/// Options every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Global {
+    /// Who acts: human:NAME, agent:NAME or ci:NAME [default: $KEN_ACTOR, the agent Ken runs in,
+    /// git's user.email]
+    #[arg(long, global = true, value_name = "ACTOR")]
+    pub(crate) by: Option<Actor>,
+    /// Act as if started in DIR
+    #[arg(short = 'C', global = true, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// How to answer: for people or one versioned JSON object a line
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+    /// Say nothing beside the answer and errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// When to use colour; NO_COLOR is respected
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// Commands of the top level.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Top {
+    #[command(flatten)]
+    Verb(Box<Verb>),
+    /// The same commands under one noun, as knowledge stores spell them
+    Knowledge {
+        #[command(subcommand)]
+        verb: Box<Verb>,
+    },
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one page a command
+    Man(ManArgs),
+    /// Print the version of ken and of the ledger it writes
+    Version,
+}
+
+/// Everything that can be done with knowledge.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Make a ledger at the top of this repository, or in this folder
+    Init,
+    /// Take out what `init` put in; knowledge stays unless told otherwise
+    Uninstall(UninstallArgs),
+    /// Add an entry, or many from JSON lines
+    #[command(after_long_help = entry::ADD_EXAMPLES)]
+    Add(Box<AddArgs>),
+    /// List entries, newest first
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    /// Show one entry: its claim, what it rests on, who said so
+    Show(IdArgs),
+    /// Word fields of an entry anew
+    Revise(Box<ReviseArgs>),
+    /// Add evidence to an entry
+    Cite(CiteArgs),
+    /// Say that an entry holds
+    Confirm(ConfirmArgs),
+    /// Take an entry back
+    Retract(RetractArgs),
+    /// Bring back an archived or retracted entry
+    Restore(NoteArgs),
+    /// Lay an entry aside, or all that nobody confirmed for long
+    Archive(ArchiveArgs),
+    /// Link an entry to another
+    Link(LinkArgs),
+    /// Move an entry on the ladder candidate, active, verified, stale, rejected
+    Status(StatusArgs),
+    /// Show the history of an entry, with authors
+    Log(IdArgs),
+    /// Take back your own last change
+    Undo,
+    /// Look after entries the guard set apart
+    #[command(subcommand)]
+    Quarantine(QuarantineCommand),
+    /// Record what got in the way, and count it
+    #[command(subcommand)]
+    Friction(FrictionCommand),
+    /// Move knowledge from one memory to another, with approval
+    Promote(PromoteArgs),
+    /// Check schema, provenance and links of everything; fails on findings
+    Verify,
+    /// Turn edits of entry files into events and bring the files up to date
+    Sync(SyncArgs),
+    /// Write every entry file and gathering view anew
+    Render,
+    /// Write entries for other programs: JSON lines, an OKF bundle or Markdown
+    Export(ExportArgs),
+    /// Bring back events that a reset, clean or removed worktree took away
+    Recover(RecoverArgs),
+    /// Remove an event's data everywhere, such as a leaked secret
+    Blank(BlankArgs),
+    /// Look after the derived index
+    #[command(subcommand)]
+    Index(IndexCommand),
+    /// Look after the ledger's files
+    #[command(subcommand)]
+    Ledger(LedgerCommand),
+    /// Look the installation over
+    Doctor,
+}
+
+/// Under which noun a command was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Surface {
+    Top,
+    /// Below `ken knowledge`, whose `show` answers in JSON.
+    Knowledge,
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::command().debug_assert();
+    }
+}

@@ -1,0 +1,186 @@
+//! Many entries from JSON lines, durable a batch at a time.
+//!
+//! A bad line names its number and nothing of its batch is written; the batches before it stay.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::path::Path;
+
+use ken_core::actor::Actor;
+use ken_core::decide::Proposal;
+use ken_core::text::Alias;
+use ken_engine::Engine;
+use ken_engine::entries::BATCH_MAX;
+
+use super::super::Session;
+use super::input::EntryInput;
+use crate::args::AddArgs;
+use crate::failure::{Exit, Failure};
+use crate::print::counted;
+use crate::print::entry_json::EntryObject;
+use crate::print::progress::Progress;
+
+/// Bytes a line may have: an event and the names around it.
+const LINE_BYTES_MAX: u64 = 256 * 1024;
+
+/// Lines that become durable together.
+#[derive(Default)]
+struct Batch {
+    first: u64,
+    last: u64,
+    proposals: Vec<Proposal>,
+}
+
+/// Where the lines come from.
+struct Lines {
+    reader: Box<dyn BufRead>,
+    number: u64,
+}
+
+pub(super) fn run(session: &mut Session<'_>, args: &AddArgs, path: &Path) -> Result<Exit, Failure> {
+    let (mut lines, bytes) = Lines::open(path)?;
+    let (mut engine, by) = session.surroundings.open_to_write()?;
+    let progress = Progress::start(session.printer, "adding entries", bytes);
+    let mut added = 0;
+    let mut names = BTreeSet::new();
+    let outcome = loop {
+        let batch = match next_batch(&mut lines, args, &engine, &by, (&mut names, &progress)) {
+            Ok(batch) if batch.proposals.is_empty() => break Ok(Exit::Fine),
+            Ok(batch) => batch,
+            Err(failure) => break Err(failure),
+        };
+        let place = (batch.first, batch.last);
+        match write_batch(session, &mut engine, batch, &by) {
+            Ok(count) => added += count,
+            Err(failure) => break Err(failure.at(format_args!("lines {} to {}", place.0, place.1))),
+        }
+    };
+    drop(progress);
+    session.printer.notices(&engine.take_notices())?;
+    let added = counted(added, "entry", "entries");
+    match outcome {
+        Ok(exit) => {
+            session.printer.talk(format_args!("added {added}"))?;
+            Ok(exit)
+        }
+        Err(failure) => {
+            let kept = format!(
+                "{added} before this batch of lines were added; mend the line and give the rest again"
+            );
+            Err(if failure.is_closed_pipe {
+                failure
+            } else {
+                failure.with_hint(kept)
+            })
+        }
+    }
+}
+
+/// Reads up to [`BATCH_MAX`] proposals; an empty batch means the end.
+fn next_batch(
+    lines: &mut Lines,
+    args: &AddArgs,
+    engine: &Engine,
+    by: &Actor,
+    (names, progress): (&mut BTreeSet<Alias>, &Progress),
+) -> Result<Batch, Failure> {
+    let mut batch = Batch::default();
+    while batch.proposals.len() < BATCH_MAX {
+        let Some((number, line)) = lines.next()? else {
+            break;
+        };
+        progress.advance(line.len() as u64);
+        if line.trim().is_empty() {
+            continue;
+        }
+        let one = || -> Result<Proposal, Failure> {
+            let mut input = EntryInput::parse(&line)?;
+            input.apply(args)?;
+            let proposal = input.proposal(engine, by)?;
+            // What can be refused without the ledger is refused here, where the line is known.
+            ken_core::decide::propose(
+                ken_core::id::EventId::from_bytes([0; 16]),
+                proposal.clone(),
+            )?;
+            Ok(proposal)
+        };
+        let proposal = one().map_err(|failure| failure.at(format_args!("line {number}")))?;
+        if let Some(name) = &proposal.alias
+            && !names.insert(name.clone())
+        {
+            let message = format!("line {number}: `{name}` names an earlier line too");
+            return Err(Failure::refused("alias_taken", message));
+        }
+        if batch.proposals.is_empty() {
+            batch.first = number;
+        }
+        batch.last = number;
+        batch.proposals.push(proposal);
+    }
+    Ok(batch)
+}
+
+/// Makes a batch durable, then answers for it.
+fn write_batch(
+    session: &mut Session<'_>,
+    engine: &mut Engine,
+    batch: Batch,
+    by: &Actor,
+) -> Result<u64, Failure> {
+    let ids = engine.add_many(batch.proposals, by)?;
+    for id in &ids {
+        if session.is_json() {
+            let entry = engine.entry(*id)?;
+            session.printer.json(&EntryObject::new(&entry))?;
+        } else {
+            session.printer.line(id)?;
+        }
+    }
+    session.printer.flush()?;
+    Ok(ids.len() as u64)
+}
+
+impl Lines {
+    /// Opens `path`, `-` for standard input; returns how many bytes there are where that is known.
+    fn open(path: &Path) -> Result<(Self, Option<u64>), Failure> {
+        if path.as_os_str() == "-" {
+            return Ok((
+                Self {
+                    reader: Box::new(BufReader::new(io::stdin())),
+                    number: 0,
+                },
+                None,
+            ));
+        }
+        let file = File::open(path)
+            .map_err(|e| Failure::io(format_args!("cannot open `{}`", path.display()), &e))?;
+        let bytes = file.metadata().ok().map(|meta| meta.len());
+        Ok((
+            Self {
+                reader: Box::new(BufReader::new(file)),
+                number: 0,
+            },
+            bytes,
+        ))
+    }
+
+    fn next(&mut self) -> Result<Option<(u64, String)>, Failure> {
+        let number = self.number + 1;
+        let mut line = Vec::new();
+        let mut limited = (&mut self.reader).take(LINE_BYTES_MAX);
+        let read = limited.read_until(b'\n', &mut line);
+        read.map_err(|e| Failure::io(format_args!("cannot read line {number}"), &e))?;
+        if line.is_empty() {
+            return Ok(None);
+        }
+        if LINE_BYTES_MAX <= line.len() as u64 && !line.ends_with(b"\n") {
+            let message = format!("line {number} has more than {LINE_BYTES_MAX} bytes");
+            return Err(Failure::usage(message));
+        }
+        self.number = number;
+        let line = String::from_utf8(line)
+            .map_err(|_| Failure::usage(format_args!("line {number} is not UTF-8")))?;
+        Ok(Some((number, line)))
+    }
+}

@@ -1,0 +1,46 @@
+//! `ken add`: one entry from flags or JSON, or many from JSON lines.
+
+mod input;
+mod lines;
+
+use ken_core::entry::Entry;
+
+use super::Session;
+use crate::args::AddArgs;
+use crate::failure::{Exit, Failure};
+
+pub(super) use input::origin;
+
+use input::EntryInput;
+
+pub(super) fn run(session: &mut Session<'_>, args: &AddArgs) -> Result<Exit, Failure> {
+    if let Some(path) = &args.from_jsonl {
+        return lines::run(session, args, path);
+    }
+    let mut input = match &args.content {
+        Some(json) => EntryInput::parse(json).map_err(|failure| failure.at("--content"))?,
+        None => EntryInput::default(),
+    };
+    input.apply(args)?;
+    let entry = session.write(|engine, by| {
+        let proposal = input.proposal(engine, by)?;
+        Ok(engine.add(proposal, by)?)
+    })?;
+    tell_quarantine(session, &entry)?;
+    let file = entry.file_name().unwrap_or_default();
+    session.written(
+        &entry,
+        format_args!("added as {}: .ken/entries/{file}", entry.status.value),
+    )
+}
+
+/// Says that the guard set the entry apart, which nobody would notice otherwise.
+fn tell_quarantine(session: &mut Session<'_>, entry: &Entry) -> Result<(), Failure> {
+    if entry.quarantine.is_empty() {
+        return Ok(());
+    }
+    let id = entry.id;
+    session.printer.note(&format!(
+        "{id} is quarantined: it holds text no reader can see; a person lets it out with `ken quarantine lift {id} --reason TEXT`"
+    ))
+}

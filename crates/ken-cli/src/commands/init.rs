@@ -1,0 +1,57 @@
+//! `ken init`: makes a ledger, shows what was written and what to do next.
+
+use serde::Serialize;
+
+use super::Session;
+use crate::failure::{Exit, Failure};
+use crate::print::counted;
+
+const NEXT: &str = "ken add --kind learning --statement \"…\" --cite commit:HASH";
+
+#[derive(Serialize)]
+struct InitObject {
+    schema: &'static str,
+    root: String,
+    written: Vec<String>,
+    in_git: bool,
+}
+
+pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
+    let surroundings = &session.surroundings;
+    let made = ken_engine::init::init(&surroundings.start, &surroundings.git)?;
+    let root = made.root.display().to_string();
+    if session.is_json() {
+        let (written, in_git) = (made.written, made.in_git);
+        session.printer.json(&InitObject {
+            schema: "ken.init.v1",
+            root,
+            written,
+            in_git,
+        })?;
+        return Ok(Exit::Fine);
+    }
+    if made.written.is_empty() {
+        session
+            .printer
+            .talk(format_args!("Ken is already at home in {root}"))?;
+        return Ok(Exit::Fine);
+    }
+    let files = counted(made.written.len() as u64, "file", "files");
+    session
+        .printer
+        .talk(format_args!("Ken is at home in {root}; it wrote {files}:"))?;
+    for path in &made.written {
+        session.printer.line(path)?;
+    }
+    if made.in_git {
+        session.printer.talk("Commit them to share knowledge with everyone who clones; `ken uninstall` takes them out.")?;
+    } else {
+        session.printer.talk(
+            "This folder is not in git: knowledge stays here. `ken uninstall` takes the files out.",
+        )?;
+    }
+    session
+        .printer
+        .hint(format_args!("write down the first lesson: {NEXT}"))?;
+    Ok(Exit::Fine)
+}

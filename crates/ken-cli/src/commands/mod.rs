@@ -1,0 +1,190 @@
+//! One module a verb: ask the engine, hand the answer to the printer.
+//!
+//! Commands decide nothing about knowledge. What happened beside an answer is told also where the
+//! command fails.
+
+mod add;
+mod archive;
+mod blank;
+mod cite;
+mod completions;
+mod confirm;
+mod doctor;
+mod export;
+mod friction;
+mod index;
+mod init;
+mod ledger;
+mod link;
+mod list;
+mod log;
+mod man;
+mod promote;
+mod quarantine;
+mod recover;
+mod render;
+mod restore;
+mod retract;
+mod revise;
+mod show;
+mod status;
+mod sync;
+mod undo;
+mod uninstall;
+mod verify;
+mod version;
+
+use std::ffi::OsString;
+use std::fmt::Display;
+
+use clap::FromArgMatches as _;
+use ken_core::actor::Actor;
+use ken_core::entry::Entry;
+use ken_core::text::Note;
+use ken_engine::Engine;
+use ken_engine::notice::Notice;
+
+use crate::args::{self, Cli, Format, Surface, Top, Verb};
+use crate::failure::{Exit, Failure};
+use crate::print::entry_json::EntryObject;
+use crate::print::{self, Printer};
+use crate::world::Surroundings;
+
+/// What every command has at hand.
+#[derive(Debug)]
+pub(crate) struct Session<'a> {
+    surroundings: Surroundings,
+    printer: &'a mut Printer,
+    surface: Surface,
+}
+
+/// Reads the arguments, runs the command and returns how it went.
+pub(crate) fn run(arguments: &[OsString]) -> Exit {
+    let mut command = args::command();
+    let parsed = command
+        .try_get_matches_from_mut(arguments)
+        .and_then(|matches| Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command)));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) => return print::usage(&error, arguments),
+    };
+    let mut printer = Printer::new(&cli.global);
+    let outcome = Surroundings::new(&cli.global).and_then(|surroundings| {
+        let surface = Surface::Top;
+        Session {
+            surroundings,
+            printer: &mut printer,
+            surface,
+        }
+        .top(cli.command)
+    });
+    printer.finish(outcome)
+}
+
+impl Session<'_> {
+    fn top(&mut self, command: Top) -> Result<Exit, Failure> {
+        match command {
+            Top::Verb(verb) => self.verb(*verb),
+            Top::Knowledge { verb } => {
+                self.surface = Surface::Knowledge;
+                self.verb(*verb)
+            }
+            Top::Completions(args) => completions::run(self, &args),
+            Top::Man(args) => man::run(self, &args),
+            Top::Version => version::run(self),
+        }
+    }
+
+    fn verb(&mut self, verb: Verb) -> Result<Exit, Failure> {
+        match verb {
+            Verb::Init => init::run(self),
+            Verb::Uninstall(args) => uninstall::run(self, &args),
+            Verb::Add(args) => add::run(self, &args),
+            Verb::List(args) => list::run(self, &args),
+            Verb::Show(args) => show::run(self, &args),
+            Verb::Revise(args) => revise::run(self, *args),
+            Verb::Cite(args) => cite::run(self, args),
+            Verb::Confirm(args) => confirm::run(self, &args),
+            Verb::Retract(args) => retract::run(self, args),
+            Verb::Restore(args) => restore::run(self, args),
+            Verb::Archive(args) => archive::run(self, &args),
+            Verb::Link(args) => link::run(self, &args),
+            Verb::Status(args) => status::run(self, args),
+            Verb::Log(args) => log::run(self, &args),
+            Verb::Undo => undo::run(self),
+            Verb::Quarantine(command) => quarantine::run(self, command),
+            Verb::Friction(command) => friction::run(self, command),
+            Verb::Promote(args) => promote::run(self, &args),
+            Verb::Verify => verify::run(self),
+            Verb::Sync(args) => sync::run(self, &args),
+            Verb::Render => render::run(self),
+            Verb::Export(args) => export::run(self, &args),
+            Verb::Recover(args) => recover::run(self, &args),
+            Verb::Blank(args) => blank::run(self, &args),
+            Verb::Index(command) => index::run(self, &command),
+            Verb::Ledger(command) => ledger::run(self, command),
+            Verb::Doctor => doctor::run(self),
+        }
+    }
+
+    /// Opens the ledger, does something to it and tells what happened beside.
+    fn write<T>(
+        &mut self,
+        act: impl FnOnce(&mut Engine, &Actor) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let (mut engine, by) = self.surroundings.open_to_write()?;
+        let result = act(&mut engine, &by);
+        self.printer.notices(&engine.take_notices())?;
+        result
+    }
+
+    /// Like [`Self::write`], and hands what happened beside to the caller.
+    fn write_quietly<T>(
+        &mut self,
+        act: impl FnOnce(&mut Engine) -> Result<T, Failure>,
+    ) -> Result<(T, Vec<Notice>), Failure> {
+        let (mut engine, _) = self.surroundings.open_to_write()?;
+        let result = act(&mut engine);
+        let notices = engine.take_notices();
+        match result {
+            Ok(value) => Ok((value, notices)),
+            Err(failure) => {
+                self.printer.notices(&notices)?;
+                Err(failure)
+            }
+        }
+    }
+
+    /// Opens the ledger, asks it something and tells what happened beside.
+    fn read<T>(
+        &mut self,
+        ask: impl FnOnce(&mut Engine) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let mut engine = self.surroundings.open_to_read()?;
+        let result = ask(&mut engine);
+        self.printer.notices(&engine.take_notices())?;
+        result
+    }
+
+    /// Returns whether the answer is JSON.
+    fn is_json(&self) -> bool {
+        self.printer.is_json(Format::Text)
+    }
+
+    /// Answers with an entry that was just written: its id, or the whole of it for programs.
+    fn written(&mut self, entry: &Entry, did: impl Display) -> Result<Exit, Failure> {
+        if self.is_json() {
+            self.printer.json(&EntryObject::new(entry))?;
+        } else {
+            self.printer.line(entry.id)?;
+            self.printer.talk(did)?;
+        }
+        Ok(Exit::Fine)
+    }
+}
+
+/// Reads a free text beside a decision.
+fn note(text: Option<String>) -> Result<Option<Note>, Failure> {
+    text.map(|text| text.parse().map_err(Failure::usage))
+        .transpose()
+}

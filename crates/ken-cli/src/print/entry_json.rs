@@ -1,0 +1,91 @@
+//! One entry as an object for programs: `ken.entry.v1`.
+//!
+//! It is the entry as the fold leaves it, with `schema` and `id` first and, beside it, the words
+//! knowledge stores use (`type`, `name`, `description`, `rule`, `provenance`), so that what was added
+//! reads back the same.
+
+use ken_core::content::Detail;
+use ken_core::entry::Entry;
+use ken_core::kind::{Kind, Memory};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// The object of one entry.
+#[derive(Serialize)]
+pub(crate) struct EntryObject {
+    schema: &'static str,
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry_id: Option<String>,
+    /// Sorted by key.
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+impl EntryObject {
+    pub(crate) fn new(entry: &Entry) -> Self {
+        let mut rest = match serde_json::to_value(entry) {
+            Ok(Value::Object(members)) => members,
+            Ok(_) | Err(_) => Map::new(),
+        };
+        rest.remove("id");
+        rest.extend(store_words(entry));
+        Self {
+            schema: "ken.entry.v1",
+            id: entry.id.to_string(),
+            entry_id: None,
+            rest,
+        }
+    }
+
+    /// Answers under the name the entry was asked for by, if that is its alias.
+    pub(crate) fn asked_for(mut self, entry: &Entry, wanted: &str) -> Self {
+        let alias = entry
+            .created
+            .as_ref()
+            .and_then(|created| created.alias.as_ref());
+        if alias.is_some_and(|alias| alias.as_str() == wanted.trim()) {
+            self.entry_id = Some(std::mem::replace(&mut self.id, wanted.trim().to_owned()));
+        }
+        self
+    }
+}
+
+/// Returns the members knowledge stores know.
+fn store_words(entry: &Entry) -> Map<String, Value> {
+    let mut words = Map::new();
+    let mut put = |key: &str, value: Value| words.insert(key.to_owned(), value);
+    if let Ok(citations) = serde_json::to_value(&entry.citations) {
+        put("provenance", citations);
+    }
+    if let Some(created) = &entry.created {
+        put("kind", created.kind.name().into());
+        put("type", created.kind.name().replace('-', "_").into());
+        put("memory", created.kind.memory().name().into());
+        put("schema_version", created.schema_version.clone().into());
+    }
+    if let Some(file) = entry.file_name() {
+        put("file", format!(".ken/entries/{file}").into());
+    }
+    if let Some(content) = &entry.content {
+        put("statement", content.statement.as_str().into());
+        if let Some(key) = entry.kind().and_then(statement_word) {
+            put(key, content.statement.as_str().into());
+        }
+        if let Some(Detail::Entity(entity)) = &content.detail {
+            put("name", entity.name.as_str().into());
+        }
+    }
+    words
+}
+
+/// Returns what knowledge stores call the statement of such an entry.
+fn statement_word(kind: Kind) -> Option<&'static str> {
+    match kind.memory() {
+        Memory::Procedural => Some("rule"),
+        Memory::Semantic if matches!(kind, Kind::Entity | Kind::Relationship) => {
+            Some("description")
+        }
+        Memory::Semantic | Memory::Episodic => None,
+    }
+}

@@ -1,0 +1,305 @@
+//! The only road to stdout and stderr.
+//!
+//! stdout is data, stderr is talk. Text for people or, with `--format json`, one versioned object
+//! a line. Nothing relies on colour.
+
+pub(crate) mod entry_json;
+pub(crate) mod entry_text;
+pub(crate) mod event_text;
+mod notice;
+pub(crate) mod progress;
+mod table;
+
+use std::ffi::OsString;
+use std::fmt::{Display, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+use clap::error::ErrorKind;
+use ken_engine::notice::Notice;
+use serde::Serialize;
+
+use crate::args::{Color, Format, Global};
+use crate::failure::{Exit, Failure};
+
+pub(crate) use table::{Cell, Table, wrap};
+
+/// Columns where there is no terminal to ask.
+const WIDTH_DEFAULT: usize = 100;
+/// Narrower than this nothing is laid out.
+const WIDTH_MIN: usize = 40;
+/// Bytes gathered before they are written.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+
+/// Writes answers and talk.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    format: Option<Format>,
+    quiet: bool,
+    waiting: String,
+    out: AutoStream<io::Stdout>,
+    err: AutoStream<io::Stderr>,
+}
+
+/// An error as programs read it.
+#[derive(Serialize)]
+struct ErrorObject<'a> {
+    schema: &'static str,
+    code: &'a str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    candidates: &'a [String],
+}
+
+/// A notice as programs read it.
+#[derive(Serialize)]
+struct NoticeObject<'a> {
+    schema: &'static str,
+    message: &'a str,
+}
+
+impl Printer {
+    pub(crate) fn new(global: &Global) -> Self {
+        let (out, err) = streams(global.color);
+        Self {
+            format: global.format,
+            quiet: global.quiet,
+            waiting: String::new(),
+            out,
+            err,
+        }
+    }
+
+    /// Returns whether answers are JSON, `default` deciding where nothing was asked for.
+    pub(crate) fn is_json(&self, default: Format) -> bool {
+        self.format.unwrap_or(default) == Format::Json
+    }
+
+    /// Returns whether progress and other talk for people at a terminal is welcome.
+    pub(crate) fn is_lively(&self) -> bool {
+        !self.quiet && io::stderr().is_terminal()
+    }
+
+    /// Returns how many columns an answer may have.
+    pub(crate) fn width(&self) -> usize {
+        let size = terminal_size::terminal_size_of(io::stdout());
+        size.map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0))
+            .max(WIDTH_MIN)
+    }
+
+    /// Writes a line of the answer.
+    pub(crate) fn line(&mut self, text: impl Display) -> Result<(), Failure> {
+        self.text(format_args!("{text}\n"))
+    }
+
+    /// Writes a text of the answer as it stands.
+    pub(crate) fn text(&mut self, text: impl Display) -> Result<(), Failure> {
+        let _ = write!(self.waiting, "{text}");
+        if BUFFER_BYTES <= self.waiting.len() {
+            self.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Writes one object of the answer.
+    pub(crate) fn json(&mut self, object: &impl Serialize) -> Result<(), Failure> {
+        let text =
+            serde_json::to_string(object).map_err(|e| Failure::output(&io::Error::other(e)))?;
+        self.line(text)
+    }
+
+    /// Writes what has gathered.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        let text = std::mem::take(&mut self.waiting);
+        let written = self
+            .out
+            .write_all(text.as_bytes())
+            .and_then(|()| self.out.flush());
+        written.map_err(|e| Failure::output(&e))
+    }
+
+    /// Says what was done, to people only.
+    pub(crate) fn talk(&mut self, text: impl Display) -> Result<(), Failure> {
+        if self.quiet || self.is_json(Format::Text) {
+            return Ok(());
+        }
+        self.flush()?;
+        self.say(&format!("{}\n", visible(&text.to_string())));
+        Ok(())
+    }
+
+    /// Says what to do next, to people only.
+    pub(crate) fn hint(&mut self, text: impl Display) -> Result<(), Failure> {
+        if self.quiet || self.is_json(Format::Text) {
+            return Ok(());
+        }
+        self.flush()?;
+        self.say(&format!(
+            "{} {}\n",
+            styled(GOOD, "hint:"),
+            visible(&text.to_string())
+        ));
+        Ok(())
+    }
+
+    /// Tells what happened beside the answer.
+    pub(crate) fn notices(&mut self, notices: &[Notice]) -> Result<(), Failure> {
+        for notice in notices {
+            self.note(&notice::words(notice))?;
+        }
+        Ok(())
+    }
+
+    /// Tells one thing beside the answer.
+    pub(crate) fn note(&mut self, text: &str) -> Result<(), Failure> {
+        if self.quiet {
+            return Ok(());
+        }
+        self.flush()?;
+        if self.is_json(Format::Text) {
+            let object = NoticeObject {
+                schema: "ken.notice.v1",
+                message: text,
+            };
+            let line = serde_json::to_string(&object).unwrap_or_default();
+            self.say(&format!("{line}\n"));
+        } else {
+            self.say(&format!("{} {}\n", styled(WARN, "note:"), visible(text)));
+        }
+        Ok(())
+    }
+
+    /// Ends the program's output with how the command went.
+    pub(crate) fn finish(mut self, outcome: Result<Exit, Failure>) -> Exit {
+        let outcome = outcome.and_then(|exit| self.flush().map(|()| exit));
+        match outcome {
+            Ok(exit) => exit,
+            Err(failure) => {
+                if !failure.is_closed_pipe {
+                    let _ = self.flush();
+                    let text = self.failure_text(&failure);
+                    self.say(&text);
+                }
+                failure.exit
+            }
+        }
+    }
+
+    fn failure_text(&self, failure: &Failure) -> String {
+        if self.is_json(Format::Text) {
+            return error_line(failure);
+        }
+        let message = visible(&failure.message);
+        let mut text = format!("{} {message}\n", styled(BAD.bold(), "error:"));
+        for cause in &failure.causes {
+            let _ = writeln!(text, "  because: {}", visible(cause));
+        }
+        if let Some(hint) = &failure.hint {
+            let _ = writeln!(text, "\n{} {}", styled(GOOD, "hint:"), visible(hint));
+        }
+        text
+    }
+
+    /// A terminal that is gone cannot be told so.
+    fn say(&mut self, text: &str) {
+        let _ = self.err.write_all(text.as_bytes());
+    }
+}
+
+/// Prints what clap has to say: help, the version, or what was typed wrongly.
+pub(crate) fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
+    let is_json = arguments
+        .windows(2)
+        .any(|pair| pair[0] == "--format" && pair[1] == "json")
+        || arguments.iter().any(|argument| argument == "--format=json");
+    if matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+    ) {
+        let _ = error.print();
+        return Exit::Fine;
+    }
+    if is_json {
+        let text = error.to_string();
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+        let tip = rest
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("tip: "));
+        let hint = tip.unwrap_or("`ken COMMAND --help` shows what can be given");
+        let failure = Failure::usage(message.trim()).with_hint(hint);
+        let _ = io::stderr().write_all(error_line(&failure).as_bytes());
+    } else {
+        let _ = error.print();
+    }
+    Exit::Failed
+}
+
+fn error_line(failure: &Failure) -> String {
+    let causes = failure.causes.iter().map(|cause| format!(": {cause}"));
+    let object = ErrorObject {
+        schema: "ken.error.v1",
+        code: failure.code,
+        message: std::iter::once(failure.message.clone())
+            .chain(causes)
+            .collect(),
+        hint: failure.hint.as_deref(),
+        candidates: &failure.candidates,
+    };
+    serde_json::to_string(&object).unwrap_or_default() + "\n"
+}
+
+fn streams(color: Color) -> (AutoStream<io::Stdout>, AutoStream<io::Stderr>) {
+    let choice = match color {
+        Color::Auto => ColorChoice::Auto,
+        Color::Always => ColorChoice::Always,
+        Color::Never => ColorChoice::Never,
+    };
+    (
+        AutoStream::new(io::stdout(), choice),
+        AutoStream::new(io::stderr(), choice),
+    )
+}
+
+/// Puts `text` in a style; the stream takes it out again where there is no colour.
+pub(crate) fn styled(style: Style, text: impl Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Returns `text` with what a terminal would act on, or a reader not see, written out.
+pub(crate) fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let acts = c.is_control() && c != '\n' && c != '\t';
+        if acts || is_hidden(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Characters that turn the direction of text round, or take no room at all. Joiners, which some
+/// scripts and emoji are written with, are not among them.
+fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Returns `count` and the right form of a noun.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}

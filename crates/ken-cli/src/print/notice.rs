@@ -1,0 +1,61 @@
+//! What happened beside the answer, in plain words, with what to do about it.
+
+use ken_engine::notice::{Edit, Notice};
+
+use super::counted;
+
+/// File names listed before the rest is only counted.
+const FILES_MAX: usize = 5;
+
+/// Returns a notice as one sentence.
+pub(super) fn words(notice: &Notice) -> String {
+    match notice {
+        Notice::Ledger(notice) => format!("{notice:?}"),
+        Notice::Absorbed { entry, edit, by } => {
+            let what = match edit {
+                Edit::Reworded => "reworded in its file",
+                Edit::Confirmed => "confirmed in its file",
+                Edit::Deleted => "retracted, because its file was deleted",
+            };
+            format!("{entry} was {what} by {by}")
+        }
+        Notice::LeftAlone { file, why } => {
+            format!(
+                "the edit of {file} was not recorded: {why}; correct the file and run `ken sync`"
+            )
+        }
+        Notice::Waiting { why } => {
+            format!("edits of entry files were not looked at: {why}; run `ken sync` afterwards")
+        }
+        Notice::ManyFilesGone { files } => format!(
+            "{} are gone at once ({}): `ken sync --yes` retracts the entries, `ken render` writes the files again",
+            counted(files.len() as u64, "entry file", "entry files"),
+            few(files),
+        ),
+        Notice::Scrubbed { events } => {
+            let copies = counted(*events, "blanked event", "blanked events");
+            format!("git had brought back the data of {copies}; it was removed again")
+        }
+        Notice::ScrubWaits { why } => {
+            format!(
+                "the data of blanked events is back and could not be removed yet: {why}; run `ken sync` afterwards"
+            )
+        }
+        Notice::IndexRebuilt => {
+            "the index was damaged or of another version and was built anew".to_owned()
+        }
+    }
+}
+
+fn few(files: &[String]) -> String {
+    let shown = files
+        .iter()
+        .take(FILES_MAX)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    match files.len().saturating_sub(FILES_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

@@ -1,0 +1,44 @@
+//! A bar on stderr for what takes long, drawn on a terminal only.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::Printer;
+
+/// Time between two drawings.
+const TICK_MS: u64 = 100;
+
+/// Shows that something is under way; gone when dropped.
+#[derive(Debug)]
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    /// Counts towards `total`, or turns where the total is not known.
+    pub(crate) fn start(printer: &Printer, what: &'static str, total: Option<u64>) -> Self {
+        if !printer.is_lively() {
+            return Self(ProgressBar::hidden());
+        }
+        let (bar, template) = match total {
+            Some(total) => (ProgressBar::new(total), "{msg} {wide_bar} {percent}% {eta}"),
+            None => (ProgressBar::new_spinner(), "{spinner} {msg} {elapsed}"),
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_message(what);
+        bar.enable_steady_tick(Duration::from_millis(TICK_MS));
+        Self(bar)
+    }
+
+    /// Goes on by `amount`.
+    pub(crate) fn advance(&self, amount: u64) {
+        self.0.inc(amount);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,158 @@
+//! The environment, turned into what the engine needs: where, who, when.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `KEN_ACTOR` | who acts, where `--by` says nothing |
+//! | `KEN_NOW`, `KEN_SEED` | a clock that stands still and known ids: for tests and recordings only |
+//! | `GIT_DIR`, `GIT_WORK_TREE` | as git reads them |
+//!
+//! Finding out who acts may run git, so it is done for commands that write and for no others.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use ken_core::actor::{Actor, Role};
+use ken_core::time::Timestamp;
+use ken_engine::world::{FixedWorld, SystemWorld};
+use ken_engine::{Engine, GitEnv, World};
+
+use crate::args::Global;
+use crate::failure::Failure;
+
+/// Variables that coding agents set for the programs they start, and the agent's name.
+///
+/// Exact names only: `CODEX_HOME` or `CURSOR_TRACE_ID` also stand in a person's own terminal.
+const AGENTS: &[(&str, &str)] = &[
+    ("CLAUDECODE", "claude-code"),
+    ("CODEX_SANDBOX", "codex"),
+    ("CODEX_SANDBOX_NETWORK_DISABLED", "codex"),
+    ("CODEX_THREAD_ID", "codex"),
+    ("CURSOR_AGENT", "cursor"),
+    ("GEMINI_CLI", "gemini-cli"),
+    ("OPENCODE", "opencode"),
+];
+
+/// A variable agents may set to their own name.
+const ANY_AGENT: &str = "AI_AGENT";
+
+/// Where, who and when.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    /// Absolute.
+    pub(crate) start: PathBuf,
+    pub(crate) git: GitEnv,
+    by: Option<Actor>,
+}
+
+impl Surroundings {
+    /// Reads the environment as `global` overrides it.
+    pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
+        let here = env::current_dir().map_err(|e| Failure::io("cannot tell where we are", &e))?;
+        let start = match &global.directory {
+            None => here,
+            Some(directory) => {
+                let start = here.join(directory);
+                if !start.is_dir() {
+                    let shown = directory.display();
+                    return Err(Failure::usage(format!("there is no folder `{shown}`")));
+                }
+                start
+            }
+        };
+        let path = |name| {
+            env::var_os(name)
+                .filter(|it| !it.is_empty())
+                .map(PathBuf::from)
+        };
+        let git = GitEnv {
+            git_dir: path("GIT_DIR"),
+            work_tree: path("GIT_WORK_TREE"),
+        };
+        let by = match &global.by {
+            Some(by) => Some(by.clone()),
+            None => variable("KEN_ACTOR")
+                .map(|text| text.parse())
+                .transpose()
+                .map_err(|e| Failure::usage(format!("KEN_ACTOR: {e}")))?,
+        };
+        Ok(Self { start, git, by })
+    }
+
+    /// Opens the ledger for a command that writes; returns it with who acts.
+    pub(crate) fn open_to_write(&self) -> Result<(Engine, Actor), Failure> {
+        let actor = self.actor();
+        let engine = Engine::open(&self.start, &self.git, Some(actor.clone()), world()?)?;
+        Ok((engine, actor))
+    }
+
+    /// Opens the ledger for a command that only reads.
+    pub(crate) fn open_to_read(&self) -> Result<Engine, Failure> {
+        Ok(Engine::open(
+            &self.start,
+            &self.git,
+            self.by.clone(),
+            world()?,
+        )?)
+    }
+
+    /// Returns who acts.
+    fn actor(&self) -> Actor {
+        let named = self.by.clone().or_else(agent);
+        named
+            .or_else(|| git_email(&self.start))
+            .unwrap_or_else(user)
+    }
+}
+
+/// Returns the clock and the dice.
+pub(crate) fn world() -> Result<Box<dyn World>, Failure> {
+    let (now, seed) = (variable("KEN_NOW"), variable("KEN_SEED"));
+    let (Some(now), Some(seed)) = (&now, &seed) else {
+        if now.is_some() || seed.is_some() {
+            return Err(Failure::usage(
+                "KEN_NOW and KEN_SEED are for tests and only go together",
+            ));
+        }
+        return Ok(Box::new(SystemWorld));
+    };
+    let now: Timestamp = now
+        .parse()
+        .map_err(|e| Failure::usage(format!("KEN_NOW: {e}")))?;
+    let seed = seed
+        .parse()
+        .map_err(|_| Failure::usage("KEN_SEED is not a whole number"))?;
+    Ok(Box::new(FixedWorld::new(now, seed)))
+}
+
+/// Returns the agent that started us, if one did.
+fn agent() -> Option<Actor> {
+    let known = AGENTS.iter().find(|(name, _)| variable(name).is_some());
+    let name = match known {
+        Some((_, agent)) => (*agent).to_owned(),
+        None => variable(ANY_AGENT)?,
+    };
+    Some(Actor::from_claim(Role::Agent, &name))
+}
+
+/// Returns who git says is at work here.
+fn git_email(start: &Path) -> Option<Actor> {
+    let mut git = Command::new("git");
+    git.current_dir(start)
+        .args(["config", "user.email"])
+        .stdin(Stdio::null());
+    let output = git.output().ok().filter(|output| output.status.success())?;
+    let email = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (!email.is_empty()).then(|| Actor::from_claim(Role::Human, &email))
+}
+
+fn user() -> Actor {
+    let name = variable("USER")
+        .or_else(|| variable("USERNAME"))
+        .unwrap_or_default();
+    Actor::from_claim(Role::Human, &name)
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}

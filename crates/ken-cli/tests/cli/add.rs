@@ -1,0 +1,272 @@
+//! `ken add` with flags.
+
+use crate::support::{plain, repository};
+
+const FULL: [&str; 25] = [
+    "add",
+    "--kind",
+    "learning",
+    "--statement",
+    "Charging twice is safe: the key is idempotent",
+    "--anchor",
+    "src/pay.rs#charge",
+    "--anchor",
+    "src/pay.rs:10-20",
+    "--verify",
+    "cargo test pay",
+    "--cite",
+    "commit:3fce3b5",
+    "--tag",
+    "payments",
+    "--depends-on",
+    "file:src/pay.rs",
+    "--lens",
+    "correctness",
+    "--polarity",
+    "positive",
+    "--decay",
+    "stable",
+    "--thread",
+    "t1",
+];
+
+#[test]
+fn an_entry_is_added_and_shown_with_everything_it_was_given() {
+    let env = repository();
+    insta::assert_snapshot!(env.run(FULL), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    added as candidate: .ken/entries/L-205zr7j2-charging-twice-is-safe-the-key-is.md
+    ");
+    insta::assert_snapshot!(env.run(["show", "L"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2  learning  candidate
+
+    Charging twice is safe: the key is idempotent
+
+    evidence   src/pay.rs#charge
+               src/pay.rs:10-20
+    verify     1. cargo test pay
+    tags       payments
+    rests on   file:src/pay.rs
+    lens       correctness
+    polarity   positive
+    decay      stable
+    cites      commit:3fce3b5 (human:ada@example.org, 2026-01-02)
+    confirmed  2026-01-02 (proposed, nobody has confirmed it since)
+    thread     t1
+    added      2026-01-02 by human:ada@example.org, workspace scope
+    history    1 event, the last on 2026-01-02: `ken log L-205zr7j2`
+    file       .ken/entries/L-205zr7j2-charging-twice-is-safe-the-key-is.md
+    ");
+}
+
+#[test]
+fn add_answers_programs_with_the_whole_entry() {
+    let env = plain();
+    let run = env.run(
+        FULL.into_iter()
+            .chain(["--format", "json", "--by", "agent:tester"]),
+    );
+    insta::assert_snapshot!(run, @r#"
+    exit: 0
+    ----- stdout -----
+    {"schema":"ken.entry.v1","id":"L-205zr7j2","archived":null,"citations":[{"cited_at":1767323105,"cited_by":"agent:tester","evidence_ref":"3fce3b5","evidence_type":"commit"}],"concurrent":[],"confirmation":{"by":"01KDYAMXQ8EV7BZJ26205ZR7J2","independent":0,"last":"2026-01-02","manual":0,"primed":0,"provenance":"independent","unwitnessed":0},"content":{"decay":"stable","depends_on":["file:src/pay.rs"],"evidence":[{"at":"src/pay.rs#charge"},{"at":"src/pay.rs:10-20"}],"lens":"correctness","polarity":"positive","statement":"Charging twice is safe: the key is idempotent","tags":["payments"],"verify":["cargo test pay"]},"created":{"at":"2026-01-02T03:05:05.000Z/0000/zyfxk4","by":"agent:tester","event":"01KDYAMXQ8EV7BZJ26205ZR7J2","kind":"learning","origin":"agent","schema_version":"1.0.0","slug":"charging-twice-is-safe-the-key-is","thread":"t1"},"file":".ken/entries/L-205zr7j2-charging-twice-is-safe-the-key-is.md","history":{"blanked":0,"collisions":[],"events":1,"first":"2026-01-02T03:05:05.000Z/0000/zyfxk4","last":"2026-01-02T03:05:05.000Z/0000/zyfxk4","unknown":0},"kind":"learning","links":[],"memory":"semantic","merged_from":[],"merged_into":null,"overlays":{},"provenance":[{"cited_at":1767323105,"cited_by":"agent:tester","evidence_ref":"3fce3b5","evidence_type":"commit"}],"quarantine":[],"retracted":null,"revision":["01KDYAMXQ8EV7BZJ26205ZR7J2"],"schema_version":"1.0.0","scope":{"heads":["01KDYAMXQ8EV7BZJ26205ZR7J2"],"value":"workspace"},"statement":"Charging twice is safe: the key is idempotent","status":{"heads":["01KDYAMXQ8EV7BZJ26205ZR7J2"],"value":"candidate"},"superseded_by":null,"tallies":{"blind":0,"days":{},"reset":null,"shown":0,"unhelpful":0},"type":"learning"}
+    "#);
+}
+
+#[test]
+fn the_answer_begins_with_schema_and_id() {
+    let run = plain()
+        .run(FULL.into_iter().chain(["--format", "json"]))
+        .success();
+    assert!(
+        run.stdout
+            .starts_with(r#"{"schema":"ken.entry.v1","id":"L-"#),
+        "{run}"
+    );
+}
+
+#[test]
+fn a_spike_an_entity_and_a_relationship_carry_their_details() {
+    let env = plain();
+    let cite = ["--cite", "test:bench"];
+    let spike = [
+        "add",
+        "--kind",
+        "spike",
+        "--statement",
+        "SQLite holds 100,000 entries in 40 MB",
+        "--detail",
+        r#"{"question":"How large?","answer":"40 MB","confidence":"conclusive"}"#,
+    ];
+    let _ = env.run(spike.into_iter().chain(cite)).success();
+    for name in ["Ledger", "Index"] {
+        let detail = format!(r#"{{"name":"{name}"}}"#);
+        let alias = name.to_lowercase();
+        let entity = [
+            "add",
+            "--kind",
+            "entity",
+            "--statement",
+            "A part of Ken",
+            "--detail",
+            &detail,
+            "--alias",
+            &alias,
+        ];
+        let _ = env.run(entity.into_iter().chain(cite)).success();
+    }
+    let relationship = [
+        "add",
+        "--kind",
+        "relationship",
+        "--statement",
+        "The index follows from the ledger",
+        "--detail",
+        r#"{"from":"index","rel":"follows from","to":"ledger"}"#,
+    ];
+    let _ = env.run(relationship.into_iter().chain(cite)).success();
+    insta::assert_snapshot!(env.run(["list"]), @"
+    exit: 0
+    ----- stdout -----
+    ID          KIND          STATUS     CONFIRMED   TITLE
+    R-9p9sedqr  relationship  candidate  2026-01-02  The index follows from the ledger
+    E-d95shc1g  entity        candidate  2026-01-02  A part of Ken
+    E-h9xr3ac9  entity        candidate  2026-01-02  A part of Ken
+    S-205zr7j2  spike         candidate  2026-01-02  SQLite holds 100,000 entries in 40 MB
+    ----- stderr -----
+    4 entries
+    ");
+    insta::assert_snapshot!(env.run(["show", "R"]), @r#"
+    exit: 0
+    ----- stdout -----
+    R-9p9sedqr  relationship  candidate
+
+    The index follows from the ledger
+
+    evidence   none (cites no code)
+    decay      ephemeral
+    details    {"of":"relationship","from":"E-d95shc1g","rel":"follows from","to":"E-h9xr3ac9"}
+    cites      test:bench (human:ada, 2026-01-02)
+    confirmed  2026-01-02 (proposed, nobody has confirmed it since)
+    added      2026-01-02 by human:ada, workspace scope
+    history    1 event, the last on 2026-01-02: `ken log R-9p9sedqr`
+    file       .ken/entries/R-9p9sedqr-the-index-follows-from-the-ledger.md
+    "#);
+}
+
+#[test]
+fn quiet_leaves_only_the_answer() {
+    let run = plain().run(FULL.into_iter().chain(["-q"])).success();
+    assert_eq!(run.stderr, "");
+    assert_eq!(run.stdout.lines().count(), 1);
+}
+
+#[test]
+fn text_no_reader_can_see_is_set_apart_until_a_person_lifts_it() {
+    let env = plain();
+    let hidden = "Charging twice is safe\u{202e}, really";
+    let args = [
+        "add",
+        "--kind",
+        "learning",
+        "--statement",
+        hidden,
+        "--cite",
+        "pr:1",
+    ];
+    let added = env.run(args);
+    insta::assert_snapshot!(added, @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    note: L-205zr7j2 is quarantined: it holds text no reader can see; a person lets it out with `ken quarantine lift L-205zr7j2 --reason TEXT`
+    added as candidate: .ken/entries/L-205zr7j2-charging-twice-is-safe-really.md
+    ");
+    let id = added.line();
+    insta::assert_snapshot!(env.run(["list"]), @"
+    exit: 0
+    ----- stderr -----
+    no entries
+    hint: `ken list --all` also shows archived and retracted ones, `ken add --help` how to write one
+    ");
+    insta::assert_snapshot!(env.run(["list", "--all"]), @r"
+    exit: 0
+    ----- stdout -----
+    ID          KIND      STATUS     CONFIRMED   TITLE                                   MARKS
+    L-205zr7j2  learning  candidate  2026-01-02  Charging twice is safe\u{202e}, really  quarantined
+    ----- stderr -----
+    1 entry
+    ");
+    let lift = ["quarantine", "lift", &id, "--reason", "looked at it"];
+    insta::assert_snapshot!(env.run(lift.into_iter().chain(["--by", "agent:x"])), @"
+    exit: 1
+    ----- stderr -----
+    error: lifting a quarantine is for a person to decide; agent:x is not one
+
+    hint: ask a person to run this command
+    ");
+    insta::assert_snapshot!(env.run(lift), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    let out; it is candidate again
+    ");
+    insta::assert_snapshot!(env.run(lift), @"
+    exit: 1
+    ----- stderr -----
+    error: L-205zr7j2 is not quarantined
+    ");
+}
+
+#[test]
+fn a_claim_retracted_as_false_is_refused_until_a_person_overrides() {
+    let env = plain();
+    let add = [
+        "add",
+        "--kind",
+        "learning",
+        "--statement",
+        "Charging twice is safe",
+        "--cite",
+        "pr:1",
+    ];
+    let id = env.run(add).success().line();
+    let retract = [
+        "retract",
+        &id,
+        "--reason",
+        "false",
+        "--note",
+        "it was charged twice",
+    ];
+    let _ = env.run(retract).success();
+    insta::assert_snapshot!(env.run(add), @"
+    exit: 1
+    ----- stderr -----
+    error: this was retracted as false (L-205zr7j2); a person may override with --override L-205zr7j2
+
+    hint: `ken show L-205zr7j2` says who took it back and why
+    ");
+    let over = ["--override", &id];
+    insta::assert_snapshot!(env.run(add.into_iter().chain(over).chain(["--by", "agent:x"])), @"
+    exit: 1
+    ----- stderr -----
+    error: overriding a retraction is for a person to decide; agent:x is not one
+
+    hint: ask a person to run this command
+    ");
+    insta::assert_snapshot!(env.run(add.into_iter().chain(over)), @"
+    exit: 0
+    ----- stdout -----
+    L-p8wn3qws
+    ----- stderr -----
+    added as candidate: .ken/entries/L-p8wn3qws-charging-twice-is-safe.md
+    ");
+}

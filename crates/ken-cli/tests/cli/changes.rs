@@ -1,0 +1,383 @@
+//! The verbs that change an entry, in text and JSON.
+
+use crate::support::{commit, lesson, plain, repository};
+
+#[test]
+fn revise_words_fields_anew_and_clears_them() {
+    let env = plain();
+    let id = lesson(&env, "Charging twice is safe");
+    let args = [
+        "revise",
+        &id,
+        "--statement",
+        "Charging twice is safe while the key is kept",
+        "--tag",
+        "pay",
+        "--note",
+        "after the incident",
+    ];
+    insta::assert_snapshot!(env.run(args), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    revised statement, tags
+    ");
+    insta::assert_snapshot!(env.run(["revise", &id, "--clear", "tag"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    revised tags
+    ");
+    insta::assert_snapshot!(env.run(["revise", &id]), @"
+    exit: 2
+    ----- stderr -----
+    error: nothing to change was given
+
+    hint: add --statement, --tag or another field; `ken revise --help` lists them
+    ");
+    let run = env
+        .run(["revise", &id, "--lens", "security", "--format", "json"])
+        .success();
+    assert_eq!(run.json()["content"]["lens"], "security");
+    assert_eq!(run.json()["content"].get("tags"), None);
+}
+
+#[test]
+fn prv_13_prv_14_evidence_is_only_ever_added() {
+    let env = plain();
+    let id = lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["cite", &id, "pr:7", "doc:docs/pay.md"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    cited; it has 3 citations now
+    ");
+    insta::assert_snapshot!(env.run(["undo"]), @"
+    exit: 1
+    ----- stderr -----
+    error: a citation (provenance is append-only) cannot be undone
+    ");
+    let run = env
+        .run(["cite", &id, "test:ci/9", "--format", "json"])
+        .success();
+    assert_eq!(run.json()["citations"].as_array().map(Vec::len), Some(4));
+}
+
+#[test]
+fn confirm_tells_a_person_from_an_agent_that_has_seen_the_entry() {
+    let env = plain();
+    let id = lesson(&env, "Charging twice is safe");
+    env.wait_days(10);
+    insta::assert_snapshot!(env.run(["confirm", &id, "--by", "agent:x"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    recorded as primed: an agent that has seen an entry does not renew it; last confirmed 2026-01-02
+    ");
+    insta::assert_snapshot!(env.run(["confirm", &id]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    confirmed; last confirmed 2026-01-12
+    ");
+    let run = env
+        .run(["confirm", &id, "--on", "2026-01-05", "--format", "json"])
+        .success();
+    assert_eq!(run.json()["confirmation"]["last"], "2026-01-12");
+    assert_eq!(run.json()["confirmation"]["manual"], 2);
+}
+
+#[test]
+fn status_moves_on_the_ladder_and_only_a_person_verifies() {
+    let env = plain();
+    let id = lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["status", &id, "active", "--note", "two reviews"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    now active
+    ");
+    insta::assert_snapshot!(env.run(["status", &id, "verified", "--by", "agent:x"]), @"
+    exit: 1
+    ----- stderr -----
+    error: verifying by hand is for a person to decide; agent:x is not one
+
+    hint: ask a person to run this command
+    ");
+    insta::assert_snapshot!(env.run(["status", &id, "active"]), @"
+    exit: 1
+    ----- stderr -----
+    error: nothing would change
+    ");
+    let run = env
+        .run(["status", &id, "verified", "--format", "json"])
+        .success();
+    assert_eq!(run.json()["status"]["value"], "verified");
+}
+
+#[test]
+fn retract_and_restore_are_there_and_back() {
+    let env = plain();
+    let id = lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["retract", &id, "--reason", "obsolete"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    retracted as obsolete
+    ");
+    insta::assert_snapshot!(env.run(["retract", &id]), @"
+    exit: 1
+    ----- stderr -----
+    error: L-205zr7j2 is retracted already
+
+    hint: `ken restore L-205zr7j2` brings it back
+    ");
+    insta::assert_snapshot!(env.run(["list", "--retracted"]), @"
+    exit: 0
+    ----- stdout -----
+    ID          KIND      STATUS     CONFIRMED   TITLE                   MARKS
+    L-205zr7j2  learning  candidate  2026-01-02  Charging twice is safe  retracted (obsolete)
+    ----- stderr -----
+    1 entry
+    ");
+    insta::assert_snapshot!(env.run(["restore", &id, "--note", "still used"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    restored; it is candidate as before
+    ");
+    insta::assert_snapshot!(env.run(["restore", &id]), @"
+    exit: 1
+    ----- stderr -----
+    error: L-205zr7j2 is neither archived nor retracted
+    ");
+    let run = env.run(["retract", &id, "--format", "json"]).success();
+    assert_eq!(run.json()["retracted"]["reason"], "unwanted");
+}
+
+#[test]
+fn one_entry_is_archived_and_found_on_its_shelf() {
+    let env = plain();
+    let id = lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["archive", &id]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    archived; `ken restore L-205zr7j2` brings it back
+    ");
+    insta::assert_snapshot!(env.run(["archive", &id]), @"
+    exit: 1
+    ----- stderr -----
+    error: L-205zr7j2 is archived already
+
+    hint: `ken restore L-205zr7j2` brings it back
+    ");
+    insta::assert_snapshot!(env.run(["list", "--archived"]), @"
+    exit: 0
+    ----- stdout -----
+    ID          KIND      STATUS     CONFIRMED   TITLE                   MARKS
+    L-205zr7j2  learning  candidate  2026-01-02  Charging twice is safe  archived
+    ----- stderr -----
+    1 entry
+    ");
+}
+
+#[test]
+fn cli_10_archive_older_than_days_archives_what_nobody_confirmed() {
+    let env = plain();
+    let old = lesson(&env, "Charging twice is safe");
+    let kept = lesson(&env, "Refunds are asynchronous");
+    env.wait_days(91);
+    let _ = env.run(["confirm", &kept]).success();
+    insta::assert_snapshot!(env.run(["knowledge", "archive", "--older-than", "90"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    archived 1 entry that nobody confirmed for 90 days
+    ");
+    insta::assert_snapshot!(env.run(["archive", "--older-than", "90", "--format", "json"]), @r#"
+    exit: 0
+    ----- stdout -----
+    {"schema":"ken.archive.v1","older_than_days":90,"archived":[]}
+    "#);
+    let shown = env.run(["show", &old, "--format", "json"]).success();
+    assert_eq!(shown.json()["archived"]["because"], "age");
+    assert_eq!(
+        shown.json()["provenance"][0]["evidence_ref"],
+        "3fce3b5",
+        "provenance is preserved"
+    );
+    insta::assert_snapshot!(env.run(["archive"]), @"
+    exit: 2
+    ----- stderr -----
+    error: the following required arguments were not provided:
+      <ID|--older-than <DAYS>>
+
+    Usage: ken archive <ID|--older-than <DAYS>>
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn link_says_how_two_entries_stand_to_each_other() {
+    let env = plain();
+    let a = lesson(&env, "Charging twice is safe");
+    let b = lesson(&env, "Refunds are asynchronous");
+    insta::assert_snapshot!(env.run(["link", &a, &b, "--rel", "refines"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    linked: L-205zr7j2 refines L-h9xr3ac9
+    ");
+    insta::assert_snapshot!(env.run(["link", &a, &b, "--rel", "refines"]), @"
+    exit: 1
+    ----- stderr -----
+    error: nothing would change
+    ");
+    insta::assert_snapshot!(env.run(["link", &a, &a]), @"
+    exit: 1
+    ----- stderr -----
+    error: an entry cannot be linked to itself
+    ");
+    let run = env.run(["link", &b, &a, "--format", "json"]).success();
+    assert_eq!(run.json()["links"][0]["rel"], "relates_to");
+}
+
+#[test]
+fn undo_takes_back_ones_own_last_change() {
+    let env = plain();
+    let id = lesson(&env, "Charging twice is safe");
+    let _ = env.run(["confirm", &id]).success();
+    let _ = env
+        .run(["revise", &id, "--tag", "theirs", "--by", "agent:other"])
+        .success();
+    insta::assert_snapshot!(env.run(["undo"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    took back: confirmed on 2026-01-02 (manual)
+    ");
+    insta::assert_snapshot!(env.run(["undo", "--by", "agent:other", "--format", "json"]), @r#"
+    exit: 0
+    ----- stdout -----
+    {"schema":"ken.undo.v1","entry":"L-205zr7j2","undone":"01KDYARJX8FB5A8X66D95SHC1G","type":"entry.revised"}
+    "#);
+    insta::assert_snapshot!(env.run(["undo", "--by", "agent:nobody"]), @"
+    exit: 2
+    ----- stderr -----
+    error: agent:nobody has written nothing that could be undone
+    ");
+    insta::assert_snapshot!(env.run(["log", &id]), @"
+    exit: 0
+    ----- stdout -----
+    2026-01-02 03:05  human:ada  01KDYAMXQ8EV7BZJ26205ZR7J2
+        proposed: Charging twice is safe
+    2026-01-02 03:06  human:ada  01KDYAPRA8FZPV6HKFH9XR3AC9
+        confirmed on 2026-01-02 (manual)
+    2026-01-02 03:07  agent:other  01KDYARJX8FB5A8X66D95SHC1G
+        revised tags
+    2026-01-02 03:08  human:ada  01KDYATDG8EDD815SH9P9SEDQR
+        took a confirmation back
+    2026-01-02 03:09  agent:other  01KDYAW838E00B4GCXP8WN3QWS
+        revised tags
+    ");
+}
+
+#[test]
+fn log_names_every_author() {
+    let env = repository();
+    let id = lesson(&env, "Charging twice is safe");
+    let _ = env
+        .run(["cite", &id, "pr:7", "--by", "agent:claude-code/7f3a"])
+        .success();
+    let _ = env.run(["retract", &id, "--reason", "duplicate"]).success();
+    insta::assert_snapshot!(env.run(["log", &id]), @"
+    exit: 0
+    ----- stdout -----
+    2026-01-02 03:05  human:ada@example.org  01KDYAMXQ8EV7BZJ26205ZR7J2
+        proposed: Charging twice is safe
+    2026-01-02 03:06  agent:claude-code/7f3a  01KDYAPRA8FZPV6HKFH9XR3AC9
+        cited pr:7
+    2026-01-02 03:07  human:ada@example.org  01KDYARJX8FB5A8X66D95SHC1G
+        retracted as duplicate
+    ");
+    insta::assert_snapshot!(env.run(["log", &id, "--format", "json"]), @r#"
+    exit: 0
+    ----- stdout -----
+    {"schema":"ken.event.v1","id":"01KDYAMXQ8EV7BZJ26205ZR7J2","at":"2026-01-02T03:05:05.000Z/0000/zyfxk4","by":"human:ada@example.org","type":"entry.proposed","about":["L-205zr7j2"],"data":{"admission":{"rules":"ken-guard/1","scan":"safe","verdict":"admitted"},"body":{"citations":[{"cited_at":1767323105,"cited_by":"human:ada@example.org","evidence_ref":"3fce3b5","evidence_type":"commit"}],"content":{"decay":"ephemeral","statement":"Charging twice is safe"},"kind":"learning","origin":"human","schema_version":"1.0.0","scope":"workspace","status":"candidate"},"salt":"2frh3bafrqzcmnhf1wpdxwfcnk"}}
+    {"schema":"ken.event.v1","id":"01KDYAPRA8FZPV6HKFH9XR3AC9","at":"2026-01-02T03:06:05.000Z/0000/zyfxk4","by":"agent:claude-code/7f3a","type":"entry.cited","about":["L-205zr7j2"],"data":{"admission":{"rules":"ken-guard/1","scan":"safe","verdict":"admitted"},"body":{"citation":{"cited_at":1767323165,"cited_by":"agent:claude-code/7f3a","evidence_ref":"7","evidence_type":"pr"}},"salt":"4wxfmadm2gvm0h59v4zdkaqjef"}}
+    {"schema":"ken.event.v1","id":"01KDYARJX8FB5A8X66D95SHC1G","at":"2026-01-02T03:07:05.000Z/0000/zyfxk4","by":"human:ada@example.org","type":"entry.retracted","about":["L-205zr7j2"],"data":{"admission":{"rules":"ken-guard/1","scan":"safe","verdict":"admitted"},"body":{"channel":"command","reason":"duplicate"},"salt":"6vxwczs3kvghfqvs7b1gkf7y4y"}}
+    "#);
+}
+
+#[test]
+fn concurrent_wordings_are_both_shown() {
+    let env = repository();
+    let id = lesson(&env, "Charging twice is safe");
+    commit(&env, "lesson");
+    let _ = env.git(["checkout", "-q", "-b", "topic"]);
+    let _ = env
+        .run([
+            "revise",
+            &id,
+            "--statement",
+            "Charging twice is safe with a key",
+        ])
+        .success();
+    commit(&env, "topic wording");
+    let _ = env.git(["checkout", "-q", "main"]);
+    let other = [
+        "revise",
+        &id,
+        "--statement",
+        "Charging twice is safe for a day",
+        "--by",
+        "human:bob",
+    ];
+    let _ = env.run(other).success();
+    commit(&env, "main wording");
+    let _ = env.git(["merge", "-q", "-X", "ours", "topic"]);
+    insta::assert_snapshot!(env.run(["list"]), @"
+    exit: 0
+    ----- stdout -----
+    ID          KIND      STATUS     CONFIRMED   TITLE                             MARKS
+    L-205zr7j2  learning  candidate  2026-01-02  Charging twice is safe for a day  2 versions
+    ----- stderr -----
+    1 entry
+    ");
+    insta::assert_snapshot!(env.run(["show", &id]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2  learning  candidate  2 versions
+
+    Charging twice is safe for a day
+
+    Worded at the same time by several:
+      shown  human:bob on 2026-01-02 (01KDYARJX8FB5A8X66D95SHC1G)
+             Charging twice is safe for a day
+      other  human:ada@example.org on 2026-01-02 (01KDYAPRA8FZPV6HKFH9XR3AC9)
+             Charging twice is safe with a key
+      `ken revise L-205zr7j2 --statement TEXT` settles it
+
+    evidence   none (cites no code)
+    decay      ephemeral
+    cites      commit:3fce3b5 (human:ada@example.org, 2026-01-02)
+    confirmed  2026-01-02 (proposed, nobody has confirmed it since)
+    added      2026-01-02 by human:ada@example.org, workspace scope
+    history    3 events, the last on 2026-01-02: `ken log L-205zr7j2`
+    file       .ken/entries/L-205zr7j2-charging-twice-is-safe.md
+    ");
+}

@@ -1,0 +1,221 @@
+//! What is said when something is wrong: one sentence, why, what to do; exit codes 1, 2 and 3.
+
+use crate::support::{commit, empty, lesson, plain, repository};
+
+#[test]
+fn without_a_ledger_every_command_says_how_to_make_one() {
+    let env = empty();
+    insta::assert_snapshot!(env.run(["list"]), @"
+    exit: 2
+    ----- stderr -----
+    error: there is no ledger here
+
+    hint: run `ken init` at the top of the repository
+    ");
+    insta::assert_snapshot!(env.run(["list", "--format", "json"]), @r#"
+    exit: 2
+    ----- stderr -----
+    {"schema":"ken.error.v1","code":"not_initialised","message":"there is no ledger here","hint":"run `ken init` at the top of the repository"}
+    "#);
+}
+
+#[test]
+fn an_unknown_id_is_a_usage_error() {
+    let env = plain();
+    insta::assert_snapshot!(env.run(["show", "L-00000000"]), @"
+    exit: 2
+    ----- stderr -----
+    error: no entry begins with `L-00000000`
+
+    hint: `ken list --all` shows every entry
+    ");
+    insta::assert_snapshot!(env.run(["show", "L-00000000", "--format", "json"]), @r#"
+    exit: 2
+    ----- stderr -----
+    {"schema":"ken.error.v1","code":"not_found","message":"no entry begins with `L-00000000`","hint":"`ken list --all` shows every entry"}
+    "#);
+}
+
+#[test]
+fn an_ambiguous_id_lists_the_candidates() {
+    let env = plain();
+    let _ = lesson(&env, "Charging twice is safe");
+    let _ = lesson(&env, "Refunds are asynchronous");
+    insta::assert_snapshot!(env.run(["show", "L"]), @"
+    exit: 2
+    ----- stderr -----
+    error: `L` could be L-205zr7j2, L-h9xr3ac9
+
+    hint: type more characters of the id
+    ");
+    insta::assert_snapshot!(env.run(["show", "L", "--format", "json"]), @r#"
+    exit: 2
+    ----- stderr -----
+    {"schema":"ken.error.v1","code":"ambiguous","message":"`L` could be L-205zr7j2, L-h9xr3ac9","hint":"type more characters of the id","candidates":["L-205zr7j2","L-h9xr3ac9"]}
+    "#);
+}
+
+#[test]
+fn prv_08_an_entry_without_provenance_is_refused() {
+    let env = plain();
+    let args = [
+        "add",
+        "--kind",
+        "learning",
+        "--statement",
+        "Charging twice is safe",
+    ];
+    insta::assert_snapshot!(env.run(args), @"
+    exit: 1
+    ----- stderr -----
+    error: provenance required: cite at least one commit, pr, doc, test or transcript
+
+    hint: add --cite commit:HASH (or pr:, doc:, test:, transcript:)
+    ");
+    insta::assert_snapshot!(env.run(args.into_iter().chain(["--format=json"])), @r#"
+    exit: 1
+    ----- stderr -----
+    {"schema":"ken.error.v1","code":"provenance_required","message":"provenance required: cite at least one commit, pr, doc, test or transcript","hint":"add --cite commit:HASH (or pr:, doc:, test:, transcript:)"}
+    "#);
+}
+
+#[test]
+fn the_guard_refuses_a_secret_and_does_not_repeat_it() {
+    let env = plain();
+    let secret = format!("{}{}", "ghp_", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2");
+    let statement = format!("The deploy token is {secret}");
+    let args = [
+        "add",
+        "--kind",
+        "learning",
+        "--statement",
+        &statement,
+        "--cite",
+        "pr:1",
+    ];
+    let run = env.run(args);
+    assert!(!run.to_string().contains(&secret[4..]), "{run}");
+    insta::assert_snapshot!(run, @"
+    exit: 1
+    ----- stderr -----
+    error: the guard refused `statement`: it looks like it holds github-token
+
+    hint: remove the secret and rotate it if it was ever stored elsewhere
+    ");
+    assert_eq!(env.names(".ken/semantic/v1"), Vec::<String>::new());
+}
+
+#[test]
+fn limits_say_what_to_do() {
+    let env = plain();
+    let add = ["add", "--kind", "learning", "--cite", "pr:1", "--statement"];
+    let long = "x".repeat(5000);
+    insta::assert_snapshot!(env.run(add.into_iter().chain([long.as_str()])), @"
+    exit: 2
+    ----- stderr -----
+    error: the statement has 5000 bytes; at most 4096 are allowed
+
+    hint: say it in one to three sentences, details belong into a cited document
+    ");
+    let talkative = "One thing. And two. And three. And four.";
+    insta::assert_snapshot!(env.run(add.into_iter().chain([talkative])), @"
+    exit: 1
+    ----- stderr -----
+    error: the statement has 4 sentences; a claim is one to 3
+
+    hint: split it into several entries and `ken link` them
+    ");
+    let steps = [
+        "Fine", "--verify", "a", "--verify", "b", "--verify", "c", "--verify", "d",
+    ];
+    insta::assert_snapshot!(env.run(add.into_iter().chain(steps)), @"
+    exit: 1
+    ----- stderr -----
+    error: verification steps: 4 given, at most 3 allowed
+
+    hint: split it into several entries and `ken link` them
+    ");
+    insta::assert_snapshot!(env.run(add.into_iter().chain(["Fine", "--anchor", "/etc/passwd"])), @"
+    exit: 2
+    ----- stderr -----
+    error: invalid value '/etc/passwd' for '--anchor <ANCHOR>': anchor `/etc/passwd`: the path is relative to the repository, with `/`, without `..`
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(env.run(add.into_iter().chain(["Fine", "--tag", "Big Tag"])), @"
+    exit: 2
+    ----- stderr -----
+    error: invalid value 'Big Tag' for '--tag <TAG>': tag `Big Tag`: write lowercase words joined by `/`, such as auth/jwt
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn a_mistyped_command_or_value_is_answered_with_the_nearest() {
+    let env = plain();
+    insta::assert_snapshot!(env.run(["lst"]), @"
+    exit: 2
+    ----- stderr -----
+    error: unrecognized subcommand 'lst'
+
+      tip: some similar subcommands exist: 'ls', 'list'
+
+    Usage: ken [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(env.run(["add", "--kind", "lerning", "--statement", "x"]), @"
+    exit: 2
+    ----- stderr -----
+    error: invalid value 'lerning' for '--kind <KIND>'
+      [possible values: technique, pattern, anti-pattern, decision, convention, learning, bug, incident, false-positive, spike, entity, relationship, commit-norm, pr-expectation, user-expectation, risk-tier, friction, calibration]
+
+      tip: a similar value exists: 'learning'
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(env.run(["add", "--kind", "lerning", "--format", "json"]), @r#"
+    exit: 2
+    ----- stderr -----
+    {"schema":"ken.error.v1","code":"usage","message":"invalid value 'lerning' for '--kind <KIND>'\n  [possible values: technique, pattern, anti-pattern, decision, convention, learning, bug, incident, false-positive, spike, entity, relationship, commit-norm, pr-expectation, user-expectation, risk-tier, friction, calibration]","hint":"a similar value exists: 'learning'"}
+    "#);
+}
+
+#[test]
+fn a_damaged_ledger_stops_the_program_with_file_and_line() {
+    let env = repository();
+    let _ = lesson(&env, "Charging twice is safe");
+    let _ = lesson(&env, "Refunds are asynchronous");
+    commit(&env, "lessons");
+    let name = env.names(".ken/semantic/v1").remove(0);
+    let path = format!(".ken/semantic/v1/{name}");
+    let text = env.read(&path).replacen("Charging", "Sharging", 1);
+    env.write(&path, &text);
+    let _ = std::fs::remove_dir_all(env.root().join(".ken/.index"));
+    let run = env.run(["list"]);
+    insta::assert_snapshot!(run, @"
+    exit: 3
+    ----- stderr -----
+    error: segment `.ken/semantic/v1/2026-01-02t03-05-v07sc3.jsonl` is damaged at line 1
+      because: the checksum does not match
+
+    hint: `ken ledger check` lists every damaged line; `git checkout` restores a committed segment
+    ");
+}
+
+#[test]
+fn test_variables_go_together_and_must_make_sense() {
+    let env = plain().env("KEN_NOW", "yesterday");
+    insta::assert_snapshot!(env.run(["list"]), @"
+    exit: 2
+    ----- stderr -----
+    error: KEN_NOW: `yesterday` is not a UTC time such as 2026-11-14T22:51:03.120Z
+    ");
+    let env = plain().env("KEN_SEED", "");
+    insta::assert_snapshot!(env.run(["list"]), @"
+    exit: 2
+    ----- stderr -----
+    error: KEN_NOW and KEN_SEED are for tests and only go together
+    ");
+}

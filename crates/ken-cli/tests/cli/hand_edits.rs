@@ -1,0 +1,147 @@
+//! What people change in entry files, seen from the command line.
+
+use ken_testkit::test_env::TestEnv;
+
+use crate::support::{commit, lesson, repository};
+
+fn file(env: &TestEnv, id: &str) -> String {
+    let name = env
+        .names(".ken/entries")
+        .into_iter()
+        .find(|name| name.starts_with(id))
+        .expect("its file");
+    format!(".ken/entries/{name}")
+}
+
+#[test]
+fn an_edited_statement_becomes_an_event() {
+    let env = repository();
+    let id = lesson(&env, "Charging twice is safe");
+    commit(&env, "lesson");
+    let path = file(&env, &id);
+    env.write(
+        &path,
+        &env.read(&path).replace(
+            "\nCharging twice is safe\n",
+            "\nCharging twice is safe with a key\n",
+        ),
+    );
+    insta::assert_snapshot!(env.run(["sync"]), @"
+    exit: 0
+    ----- stderr -----
+    note: L-205zr7j2 was reworded in its file by human:ada@example.org
+    recorded 1 hand edit; entry files are in step
+    ");
+    insta::assert_snapshot!(env.run(["sync", "--format", "json"]), @r#"
+    exit: 0
+    ----- stdout -----
+    {"schema":"ken.sync.v1","absorbed":0,"rendered":0,"waiting":false}
+    "#);
+    insta::assert_snapshot!(env.run(["log", &id]), @"
+    exit: 0
+    ----- stdout -----
+    2026-01-02 03:05  human:ada@example.org  01KDYAMXQ8EV7BZJ26205ZR7J2
+        proposed: Charging twice is safe
+    2026-01-02 03:06  human:ada@example.org  01KDYAMXQ8FCF97HB09KXCSY2Z
+        revised statement: Charging twice is safe with a key
+    ");
+}
+
+#[test]
+fn man_01_deleting_the_file_retracts_the_entry() {
+    let env = repository();
+    let id = lesson(&env, "Charging twice is safe");
+    commit(&env, "lesson");
+    std::fs::remove_file(env.root().join(file(&env, &id))).unwrap();
+    insta::assert_snapshot!(env.run(["sync"]), @"
+    exit: 0
+    ----- stderr -----
+    note: L-205zr7j2 was retracted, because its file was deleted by human:ada@example.org
+    recorded 1 hand edit; entry files are in step
+    ");
+    let shown = env.run(["show", &id, "--format", "json"]).success().json();
+    assert_eq!(shown["retracted"]["reason"], "unwanted");
+}
+
+#[test]
+fn man_02_setting_the_date_confirms_by_hand() {
+    let env = repository();
+    let id = lesson(&env, "Charging twice is safe");
+    commit(&env, "lesson");
+    env.wait_days(30);
+    let path = file(&env, &id);
+    env.write(
+        &path,
+        &env.read(&path)
+            .replace("lastConfirmed: 2026-01-02", "lastConfirmed: 2026-02-01"),
+    );
+    insta::assert_snapshot!(env.run(["sync"]), @"
+    exit: 0
+    ----- stderr -----
+    note: L-205zr7j2 was confirmed in its file by human:ada@example.org
+    recorded 1 hand edit; entry files are in step
+    ");
+    let shown = env.run(["show", &id, "--format", "json"]).success().json();
+    assert_eq!(shown["confirmation"]["last"], "2026-02-01");
+    assert_eq!(shown["confirmation"]["manual"], 1);
+}
+
+#[test]
+fn man_03_every_file_shows_its_state_in_the_frontmatter() {
+    let env = repository();
+    let id = lesson(&env, "Charging twice is safe");
+    let text = env.read(&file(&env, &id));
+    for line in [
+        "status: candidate",
+        "lastConfirmed: 2026-01-02",
+        "provenance: independent",
+        "archived: no",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} in {text}");
+    }
+}
+
+#[test]
+fn many_files_gone_at_once_are_asked_about() {
+    let env = repository();
+    for i in 1..=5 {
+        let _ = lesson(&env, &format!("Lesson number {i}"));
+    }
+    commit(&env, "lessons");
+    for name in env.names(".ken/entries") {
+        std::fs::remove_file(env.root().join(".ken/entries").join(name)).unwrap();
+    }
+    let run = env.run(["sync"]);
+    insta::assert_snapshot!(run, @"
+    exit: 1
+    ----- stderr -----
+    error: 5 entry files are gone at once
+
+    hint: `ken sync --yes` retracts them; `ken render` writes the files again
+    ");
+    let run = env.run(["sync", "--yes"]).success();
+    assert!(
+        run.stderr
+            .ends_with("recorded 5 hand edits; entry files are in step\n"),
+        "{run}"
+    );
+}
+
+#[test]
+fn nothing_is_absorbed_while_a_merge_is_under_way() {
+    let env = repository();
+    let id = lesson(&env, "Charging twice is safe");
+    commit(&env, "lesson");
+    let path = file(&env, &id);
+    env.write(
+        &path,
+        &env.read(&path)
+            .replace("\nCharging twice is safe\n", "\nCharging is safe\n"),
+    );
+    env.write(".git/MERGE_HEAD", &env.git(["rev-parse", "HEAD"]));
+    insta::assert_snapshot!(env.run(["sync"]), @"
+    exit: 0
+    ----- stderr -----
+    note: edits of entry files were not looked at: a merge is under way; run `ken sync` afterwards
+    ");
+}

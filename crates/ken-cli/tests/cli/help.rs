@@ -1,0 +1,141 @@
+//! Help, version, completions and manual pages.
+
+use crate::support::{empty, plain};
+
+#[test]
+fn help_groups_commands_by_task() {
+    insta::assert_snapshot!(empty().run(["--help"]), @"
+    exit: 0
+    ----- stdout -----
+    Keeps what agents and people learn about a codebase
+
+    Usage: ken [OPTIONS] <COMMAND>
+
+    Start and stop:
+      init         Make a ledger at the top of this repository, or in this folder
+      uninstall    Take out what `init` put in; knowledge stays unless told otherwise
+
+    Write knowledge:
+      add          Add an entry, or many from JSON lines
+      revise       Word fields of an entry anew
+      cite         Add evidence to an entry
+      confirm      Say that an entry holds
+      status       Move an entry on the ladder candidate, active, verified, stale, rejected
+      link         Link an entry to another
+      archive      Lay an entry aside, or all that nobody confirmed for long
+      retract      Take an entry back
+      restore      Bring back an archived or retracted entry
+      undo         Take back your own last change
+
+    Read it:
+      list         List entries, newest first
+      show         Show one entry: its claim, what it rests on, who said so
+      log          Show the history of an entry, with authors
+      export       Write entries for other programs: JSON lines, an OKF bundle or Markdown
+
+    Check it:
+      verify       Check schema, provenance and links of everything; fails on findings
+      quarantine   Look after entries the guard set apart
+      friction     Record what got in the way, and count it
+      promote      Move knowledge from one memory to another, with approval
+
+    Keep files and ledger in step:
+      sync         Turn edits of entry files into events and bring the files up to date
+      render       Write every entry file and gathering view anew
+      recover      Bring back events that a reset, clean or removed worktree took away
+      blank        Remove an event's data everywhere, such as a leaked secret
+
+    Look after the store:
+      doctor       Look the installation over
+      index        Look after the derived index
+      ledger       Look after the ledger's files
+
+    Ken itself:
+      knowledge    The same commands under one noun, as knowledge stores spell them
+      completions  Print completions for a shell
+      man          Print the manual page, or write one page a command
+      version      Print the version of ken and of the ledger it writes
+
+    Options:
+          --by <ACTOR>       Who acts: human:NAME, agent:NAME or ci:NAME [default: $KEN_ACTOR, the agent
+                             Ken runs in, git's user.email]
+      -C <DIR>               Act as if started in DIR
+          --format <FORMAT>  How to answer: for people or one versioned JSON object a line [possible
+                             values: text, json]
+      -q, --quiet            Say nothing beside the answer and errors
+          --color <WHEN>     When to use colour; NO_COLOR is respected [default: auto] [possible values:
+                             auto, always, never]
+      -h, --help             Print help
+      -V, --version          Print version
+
+    Exit codes: 0 fine, 1 findings or refused, 2 usage or our own failure, 3 damaged store.
+    `ken COMMAND --help` says more about one command.
+    ");
+}
+
+#[test]
+fn help_of_add_has_examples() {
+    let run = empty().run(["add", "--help"]).success();
+    assert!(run.stdout.contains("\nExamples:\n"), "{run}");
+    assert!(
+        run.stdout.contains("ken add --kind learning --statement"),
+        "{run}"
+    );
+}
+
+#[test]
+fn without_arguments_help_goes_to_stderr() {
+    let run = empty().run::<[&str; 0], &str>([]);
+    assert_eq!((run.exit, run.stdout.as_str()), (2, ""));
+    assert!(run.stderr.contains("Write knowledge:"), "{run}");
+}
+
+#[test]
+fn every_command_explains_itself_twice() {
+    let env = empty();
+    let top = env.run(["--help"]).success().stdout;
+    let names = top.lines().filter_map(|line| line.strip_prefix("  "));
+    let names = names.filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
+    let names: Vec<&str> = names
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(30 < names.len(), "{names:?}");
+    for name in names {
+        let _ = env.run([name, "--help"]).success();
+        if !["knowledge", "completions", "man", "version"].contains(&name) {
+            let _ = env.run(["knowledge", name, "--help"]).success();
+        }
+    }
+}
+
+#[test]
+fn the_version_is_told_to_people_and_programs() {
+    insta::assert_snapshot!(empty().run(["--version"]), @"
+    exit: 0
+    ----- stdout -----
+    ken 0.1.0
+    ");
+    insta::assert_snapshot!(empty().run(["version"]), @"
+    exit: 0
+    ----- stdout -----
+    ken 0.1.0 (entries 1.0.0)
+    ");
+    insta::assert_snapshot!(empty().run(["version", "--format", "json"]), @r#"
+    exit: 0
+    ----- stdout -----
+    {"schema":"ken.version.v1","version":"0.1.0","entry_schema":"1.0.0"}
+    "#);
+}
+
+#[test]
+fn completions_and_manual_pages_are_made_from_the_same_words() {
+    let env = plain();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let run = env.run(["completions", shell]).success();
+        assert!(run.stdout.contains("from-jsonl"), "{shell}");
+    }
+    assert!(env.run(["man"]).success().stdout.contains(".TH ken 1"));
+    insta::assert_snapshot!(env.run(["man", "--out", "man", "-q"]), @"exit: 0");
+    let pages = env.names("man");
+    assert!(pages.contains(&"ken-add.1".to_owned()), "{pages:?}");
+}

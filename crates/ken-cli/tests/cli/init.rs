@@ -1,0 +1,105 @@
+//! Coming and going.
+
+use crate::support::{empty, lesson, repository};
+
+#[test]
+fn init_in_git_shows_what_it_wrote_and_what_to_do_next() {
+    let env = empty().in_git();
+    insta::assert_snapshot!(env.run(["init"]), @r#"
+    exit: 0
+    ----- stdout -----
+    .ken/VERSION
+    .ken/.gitignore
+    .ken/config.toml
+    .gitattributes
+    ----- stderr -----
+    Ken is at home in [root]; it wrote 4 files:
+    Commit them to share knowledge with everyone who clones; `ken uninstall` takes them out.
+    hint: write down the first lesson: ken add --kind learning --statement "…" --cite commit:HASH
+    "#);
+    insta::assert_snapshot!(env.run(["init"]), @"
+    exit: 0
+    ----- stderr -----
+    Ken is already at home in [root]
+    ");
+}
+
+#[test]
+fn init_outside_git_says_that_knowledge_stays_here() {
+    insta::assert_snapshot!(empty().run(["init"]), @r#"
+    exit: 0
+    ----- stdout -----
+    .ken/VERSION
+    .ken/.gitignore
+    .ken/config.toml
+    ----- stderr -----
+    Ken is at home in [root]; it wrote 3 files:
+    This folder is not in git: knowledge stays here. `ken uninstall` takes the files out.
+    hint: write down the first lesson: ken add --kind learning --statement "…" --cite commit:HASH
+    "#);
+}
+
+#[test]
+fn init_answers_programs() {
+    insta::assert_snapshot!(empty().run(["init", "--format", "json"]), @r#"
+    exit: 0
+    ----- stdout -----
+    {"schema":"ken.init.v1","root":"[root]","written":[".ken/VERSION",".ken/.gitignore",".ken/config.toml"],"in_git":false}
+    "#);
+}
+
+#[test]
+fn init_works_from_below_and_with_a_directory() {
+    let env = empty().in_git();
+    env.write("deep/down/x", "");
+    let _ = env.run(["-C", "deep/down", "init"]).success();
+    assert!(env.root().join(".ken/VERSION").exists());
+    insta::assert_snapshot!(env.run(["-C", "nowhere", "list"]), @"
+    exit: 2
+    ----- stderr -----
+    error: there is no folder `nowhere`
+    ");
+}
+
+#[test]
+fn uninstall_of_an_unused_ledger_leaves_no_trace() {
+    let env = empty().in_git();
+    env.write(".gitattributes", "*.rs text\n");
+    let _ = env.run(["init"]).success();
+    insta::assert_snapshot!(env.run(["uninstall"]), @"
+    exit: 0
+    ----- stdout -----
+    .gitattributes
+    .ken
+    .git/ken
+    ----- stderr -----
+    nothing of Ken is left in the tree
+    ");
+    assert_eq!(env.names("."), [".git", ".gitattributes"]);
+    assert_eq!(env.read(".gitattributes"), "*.rs text\n");
+}
+
+#[test]
+fn uninstall_keeps_knowledge_unless_told_otherwise() {
+    let env = repository();
+    let _ = lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["uninstall"]), @"
+    exit: 0
+    ----- stdout -----
+    .gitattributes
+    .ken/.index
+    .ken/.local
+    .ken/reviewers
+    .ken/index.md
+    .ken/archive.md
+    ----- stderr -----
+    the ledger and its entry files stay in .ken
+    hint: `ken uninstall --delete-knowledge` deletes them; what is committed stays in git's history
+    ");
+    assert_eq!(env.names(".ken/entries").len(), 1);
+    let gone = env
+        .run(["uninstall", "--delete-knowledge", "--format", "json"])
+        .success();
+    assert_eq!(gone.json()["knowledge_kept"], false);
+    assert!(!env.root().join(".ken").exists());
+}

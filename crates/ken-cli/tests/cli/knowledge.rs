@@ -1,0 +1,422 @@
+//! The commands as knowledge stores spell them: `ken knowledge …`, row by row.
+
+use serde_json::{Value, json};
+
+use crate::support::{lesson, plain, repository};
+
+#[test]
+fn cli_01_add_semantic_takes_evidence_and_content() {
+    let env = plain();
+    let content =
+        r#"{"id":"entity.pay","type":"entity","name":"Payments","description":"Charges cards"}"#;
+    let args = [
+        "knowledge",
+        "add",
+        "--type",
+        "semantic",
+        "--evidence",
+        "abc123",
+        "--content",
+        content,
+    ];
+    insta::assert_snapshot!(env.run(args), @"
+    exit: 0
+    ----- stdout -----
+    E-205zr7j2
+    ----- stderr -----
+    added as candidate: .ken/entries/E-205zr7j2-charges-cards.md
+    ");
+    let shown = env
+        .run(["knowledge", "show", "entity.pay"])
+        .success()
+        .json();
+    assert_eq!(shown["provenance"][0]["evidence_type"], "commit");
+    assert_eq!(shown["provenance"][0]["evidence_ref"], "abc123");
+    insta::assert_snapshot!(env.run(args), @"
+    exit: 1
+    ----- stderr -----
+    error: `entity.pay` already names E-205zr7j2
+
+    hint: `ken revise E-205zr7j2` words it anew, `ken cite E-205zr7j2` adds evidence
+    ");
+}
+
+#[test]
+fn cli_02_add_procedural_takes_a_norm_type() {
+    let env = plain();
+    for (norm, kind) in [
+        ("commit", "commit-norm"),
+        ("pr", "pr-expectation"),
+        ("expectation", "user-expectation"),
+        ("risk", "risk-tier"),
+    ] {
+        let content =
+            json!({ "id": format!("norm.{norm}.001"), "rule": format!("Mind the {norm}") });
+        let content = content.to_string();
+        let args = [
+            "knowledge",
+            "add",
+            "--type",
+            "procedural",
+            "--norm-type",
+            norm,
+            "--evidence",
+            "pr:142",
+            "--content",
+            &content,
+            "--format",
+            "json",
+        ];
+        let added = env.run(args).success().json();
+        assert_eq!(added["kind"], kind);
+        assert_eq!(added["rule"], format!("Mind the {norm}"));
+        assert_eq!(added["provenance"][0]["evidence_type"], "pr");
+    }
+    let args = [
+        "knowledge",
+        "add",
+        "--type",
+        "procedural",
+        "--evidence",
+        "a1",
+        "--content",
+        r#"{"rule":"x"}"#,
+    ];
+    insta::assert_snapshot!(env.run(args), @"
+    exit: 2
+    ----- stderr -----
+    error: which norm is it?
+
+    hint: add --norm-type commit, pr, expectation or risk
+    ");
+    let args = [
+        "knowledge",
+        "add",
+        "--type",
+        "semantic",
+        "--norm-type",
+        "commit",
+        "--evidence",
+        "a1",
+        "--content",
+        r#"{"rule":"x"}"#,
+    ];
+    insta::assert_snapshot!(env.run(args), @"
+    exit: 2
+    ----- stderr -----
+    error: a commit-norm belongs to procedural memory, not semantic
+    ");
+}
+
+#[test]
+fn cli_03_list_semantic_with_a_limit() {
+    let env = plain();
+    for i in 1..=3 {
+        let _ = lesson(&env, &format!("Lesson number {i}"));
+    }
+    let args = ["knowledge", "list", "--type", "semantic", "--limit", "2"];
+    insta::assert_snapshot!(env.run(args), @"
+    exit: 0
+    ----- stdout -----
+    ID          KIND      STATUS     CONFIRMED   TITLE
+    L-d95shc1g  learning  candidate  2026-01-02  Lesson number 3
+    L-h9xr3ac9  learning  candidate  2026-01-02  Lesson number 2
+    ----- stderr -----
+    2 entries; --limit may hide more
+    ");
+}
+
+#[test]
+fn cli_04_list_procedural_by_norm_type() {
+    let env = plain();
+    for (kind, text) in [
+        ("commit-norm", "Use conventional commits"),
+        ("pr-expectation", "Small ones"),
+    ] {
+        let _ = env
+            .run(["add", "--kind", kind, "--statement", text, "--cite", "pr:1"])
+            .success();
+    }
+    let args = [
+        "knowledge",
+        "list",
+        "--type",
+        "procedural",
+        "--norm-type",
+        "commit",
+    ];
+    insta::assert_snapshot!(env.run(args), @"
+    exit: 0
+    ----- stdout -----
+    ID          KIND         STATUS     CONFIRMED   TITLE
+    N-205zr7j2  commit-norm  candidate  2026-01-02  Use conventional commits
+    ----- stderr -----
+    1 entry
+    ");
+    let all = env
+        .run(["knowledge", "list", "--type", "procedural"])
+        .success();
+    assert_eq!(all.stdout.lines().count(), 3);
+}
+
+#[test]
+fn cli_05_show_answers_in_canonical_json() {
+    let env = plain();
+    let id = lesson(&env, "Charging twice is safe");
+    let run = env.run(["knowledge", "show", &id]).success();
+    assert_eq!(
+        ken_core::canonical::check(run.stdout.trim_end()).err(),
+        None,
+        "{run}"
+    );
+    assert_eq!(run.json()["id"], id.as_str());
+    assert!(
+        env.run(["knowledge", "show", &id, "--format", "text"])
+            .stdout
+            .starts_with(&id)
+    );
+}
+
+#[test]
+fn cli_09_verify_checks_schema_provenance_and_links() {
+    let env = repository();
+    let a = lesson(&env, "Charging twice is safe");
+    let b = lesson(&env, "Refunds are asynchronous");
+    let _ = env.run(["link", &a, &b]).success();
+    insta::assert_snapshot!(env.run(["knowledge", "verify"]), @"
+    exit: 0
+    ----- stdout -----
+    passes: 2 entries, 3 events, 0 findings
+    ");
+    insta::assert_snapshot!(env.run(["verify", "--format", "json"]), @r#"
+    exit: 0
+    ----- stdout -----
+    {"schema":"ken.verify.v1","passes":true,"entries":2,"events":3,"findings":[]}
+    "#);
+}
+
+#[test]
+fn cli_09_verify_fails_on_an_edit_that_cannot_be_read() {
+    let env = repository();
+    let _ = lesson(&env, "Charging twice is safe");
+    let name = env.names(".ken/entries").remove(0);
+    let path = format!(".ken/entries/{name}");
+    env.write(
+        &path,
+        &env.read(&path).replace("tags: []", "tags: [\"Not A Tag\"]"),
+    );
+    insta::assert_snapshot!(env.run(["verify"]), @"
+    exit: 1
+    ----- stdout -----
+    error .ken/entries/L-205zr7j2-charging-twice-is-safe.md: this edit was not absorbed: its `tags` cannot be read: tag `Not A Tag`: write lowercase words joined by `/`, such as auth/jwt [knowledge.schema]
+    fails: 1 entry, 1 event, 1 finding
+    ");
+}
+
+#[test]
+fn cli_12_friction_record_keeps_type_and_context() {
+    let env = plain();
+    for (kind, context) in [
+        ("tool_error", r#"{"tool":"cargo","exit":101}"#),
+        ("redo", r#"["second try"]"#),
+        ("validation_fail", r#"{"test":"fail"}"#),
+        ("validation_fail", r#"{"test":"fail"}"#),
+    ] {
+        let _ = env
+            .run(["friction", "record", "--type", kind, "--context", context])
+            .success();
+    }
+    insta::assert_snapshot!(env.run(["list"]), @"
+    exit: 0
+    ----- stdout -----
+    ID          KIND      STATUS     CONFIRMED   TITLE
+    F-9p9sedqr  friction  candidate  2026-01-02  A validation did not pass: test fail
+    F-d95shc1g  friction  candidate  2026-01-02  A validation did not pass: test fail
+    F-h9xr3ac9  friction  candidate  2026-01-02  Work was done again
+    F-205zr7j2  friction  candidate  2026-01-02  A tool failed: exit 101, tool cargo
+    ----- stderr -----
+    4 entries
+    ");
+    let record = ["friction", "record", "--type", "tool_error", "--context"];
+    insta::assert_snapshot!(env.run(record.into_iter().chain(["not json"])), @r#"
+    exit: 2
+    ----- stderr -----
+    error: --context: not JSON: expected ident at column 2
+
+    hint: give one JSON value, such as '{"tool":"cargo"}'
+    "#);
+}
+
+#[test]
+fn cli_13_friction_report_counts_by_type() {
+    let env = plain();
+    for kind in ["tool_error", "redo", "redo"] {
+        let _ = env
+            .run(["friction", "record", "--type", kind, "--context", "{}"])
+            .success();
+    }
+    insta::assert_snapshot!(env.run(["friction", "report"]), @"
+    exit: 0
+    ----- stdout -----
+    redo                 2
+    tool_error           1
+    validation_fail      0
+    ----- stderr -----
+    3 records
+    ");
+    insta::assert_snapshot!(env.run(["knowledge", "friction", "report", "--format", "json"]), @r#"
+    exit: 0
+    ----- stdout -----
+    {"schema":"ken.friction.v1","total":3,"by_type":{"redo":2,"tool_error":1,"validation_fail":0}}
+    "#);
+}
+
+#[test]
+fn cli_16_what_is_added_reads_back_the_same() {
+    let env = plain();
+    let given = json!({
+        "id": "entity.test.001", "type": "entity", "schema_version": "1.0.0", "name": "TestEntity",
+        "description": "A test entity",
+        "provenance": [{
+            "evidence_type": "commit", "evidence_ref": "abc123", "cited_by": "agent:agent-test",
+            "cited_at": 1_700_000_000,
+        }],
+    });
+    let args = [
+        "knowledge",
+        "add",
+        "--type",
+        "semantic",
+        "--content",
+        &given.to_string(),
+    ];
+    let _ = env.run(args).success();
+    let shown = env.run(["knowledge", "show", "entity.test.001"]).success();
+    let read = shown.json();
+    for (key, value) in given.as_object().unwrap() {
+        assert_eq!(&read[key], value, "{key}");
+    }
+    let id = read["entry_id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        env.run(["knowledge", "show", "entity.test.001"]),
+        shown,
+        "stable"
+    );
+    let by_id = env.run(["knowledge", "show", &id]).success().json();
+    assert_eq!(by_id["id"], id.as_str());
+    assert_eq!(by_id["entry_id"], Value::Null);
+}
+
+#[test]
+fn cli_18_provenance_inside_the_content_needs_no_evidence_flag() {
+    let env = plain();
+    let content = json!({
+        "id": "norm.commit.001", "type": "commit_norm", "rule": "Use conventional commits",
+        "provenance": [{ "evidence_type": "doc", "evidence_ref": "CONTRIBUTING.md", "cited_by": "agent-test" }],
+    });
+    let content = content.to_string();
+    let args = [
+        "knowledge",
+        "add",
+        "--type",
+        "procedural",
+        "--content",
+        &content,
+        "--format",
+        "json",
+    ];
+    let added = env.run(args).success().json();
+    assert_eq!(added["provenance"][0]["cited_by"], "agent:agent-test");
+    assert_eq!(added["provenance"][0]["cited_at"], 1_767_323_105);
+}
+
+#[test]
+fn cli_19_friction_record_accepts_raw_json_context() {
+    let env = plain();
+    let context = r#"{"nested":{"list":[1,2.5,null,true],"text":"as it came"}}"#;
+    let args = [
+        "friction",
+        "record",
+        "--type",
+        "tool_error",
+        "--context",
+        context,
+        "--format",
+        "json",
+    ];
+    let added = env.run(args).success().json();
+    let expected: Value = serde_json::from_str(context).unwrap();
+    assert_eq!(added["content"]["detail"]["context"], expected);
+    assert_eq!(added["content"]["detail"]["friction"], "tool_error");
+}
+
+#[test]
+fn content_with_a_field_nobody_knows_is_refused_rather_than_dropped() {
+    let env = plain();
+    let args = [
+        "knowledge",
+        "add",
+        "--type",
+        "semantic",
+        "--evidence",
+        "a1",
+        "--content",
+    ];
+    let with = |json: &'static str| env.run(args.into_iter().chain([json]));
+    insta::assert_snapshot!(with("{}"), @"
+    exit: 2
+    ----- stderr -----
+    error: the statement is missing
+
+    hint: add --statement TEXT, or statement, rule or description in the JSON
+    ");
+    insta::assert_snapshot!(with("nonsense"), @"
+    exit: 2
+    ----- stderr -----
+    error: --content: not JSON: expected ident at column 2
+
+    hint: `ken add --help` shows the names of all fields
+    ");
+    insta::assert_snapshot!(with(r#"{"statement":"a","description":"b"}"#), @"
+    exit: 2
+    ----- stderr -----
+    error: statement, rule and description say different things
+
+    hint: they are one field: give one of them
+    ");
+    insta::assert_snapshot!(with(r#"{"type":"commit_norm","rule":"a"}"#), @"
+    exit: 2
+    ----- stderr -----
+    error: a commit-norm belongs to procedural memory, not semantic
+    ");
+    insta::assert_snapshot!(with(r#"{"statement":"a","schema_version":"2.0.0"}"#), @"
+    exit: 2
+    ----- stderr -----
+    error: schema_version 2.0.0 cannot be written; this ken writes 1.0.0
+    ");
+    insta::assert_snapshot!(with(r#"{"statement":"a","name":"b"}"#), @"
+    exit: 0
+    ----- stdout -----
+    E-tzt3rsgw
+    ----- stderr -----
+    added as candidate: .ken/entries/E-tzt3rsgw-a.md
+    ");
+    assert!(
+        with(r#"{"statement":"a","colour":"red"}"#)
+            .stderr
+            .contains("unknown field `colour`")
+    );
+}
+
+#[test]
+fn promotion_of_anything_else_is_not_available_yet() {
+    let env = plain();
+    let args = ["promote", "--from", "semantic", "--to", "procedural"];
+    insta::assert_snapshot!(env.run(args), @"
+    exit: 2
+    ----- stderr -----
+    error: promoting semantic to procedural is not available yet; it is planned for release 0.6
+
+    hint: until then add the entry where it belongs, citing its source
+    ");
+}

@@ -1,0 +1,16 @@
+//! The `ken` program from outside: exit code, stdout and stderr of every command.
+
+mod add;
+mod changes;
+mod errors;
+mod export;
+mod hand_edits;
+mod help;
+mod init;
+mod knowledge;
+mod many;
+mod reading;
+mod source_tests;
+mod support;
+mod upkeep;
+mod who;

@@ -1,0 +1,148 @@
+//! `ken add --from-jsonl`.
+
+use crate::support::plain;
+
+fn lines(count: usize) -> String {
+    (1..=count)
+        .map(|i| {
+            format!(
+                "{{\"kind\":\"learning\",\"statement\":\"Lesson {i}\",\"cite\":[\"pr:{i}\"]}}\n"
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn many_entries_come_from_a_file_or_standard_input() {
+    let env = plain();
+    env.write("lessons.jsonl", concat!(
+        r#"{"kind":"learning","statement":"Charging twice is safe","anchors":["src/pay.rs#charge"],"verify":["cargo test"],"cite":["commit:3fce3b5"],"tags":["pay"],"depends_on":["file:src/pay.rs"],"lens":"correctness","polarity":"positive","decay":"stable","scope":"workspace","thread":"t1","alias":"pay.twice"}"#,
+        "\n\n",
+        r#"{"type":"commit_norm","id":"norm.commit.001","rule":"Use conventional commits","provenance":[{"evidence_type":"pr","evidence_ref":"7","cited_by":"reviewer","cited_at":1700000000}]}"#,
+    ));
+    insta::assert_snapshot!(env.run(["add", "--from-jsonl", "lessons.jsonl"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    N-fbzyfxk4
+    ----- stderr -----
+    added 2 entries
+    ");
+    insta::assert_snapshot!(env.run(["show", "pay.twice"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2  learning  candidate
+
+    Charging twice is safe
+
+    evidence   src/pay.rs#charge
+    verify     1. cargo test
+    tags       pay
+    rests on   file:src/pay.rs
+    lens       correctness
+    polarity   positive
+    decay      stable
+    cites      commit:3fce3b5 (human:ada, 2026-01-02)
+    confirmed  2026-01-02 (proposed, nobody has confirmed it since)
+    alias      pay.twice
+    thread     t1
+    added      2026-01-02 by human:ada, workspace scope
+    history    1 event, the last on 2026-01-02: `ken log L-205zr7j2`
+    file       .ken/entries/L-205zr7j2-charging-twice-is-safe.md
+    ");
+    let run = env.run_with(
+        &lines(2),
+        [
+            "add",
+            "--from-jsonl",
+            "-",
+            "--tag",
+            "bulk",
+            "--format",
+            "json",
+        ],
+    );
+    let run = run.success();
+    assert_eq!(run.stdout.lines().count(), 2);
+    assert!(
+        run.stdout
+            .lines()
+            .all(|line| line.starts_with(r#"{"schema":"ken.entry.v1","id":"L-"#))
+    );
+    assert!(
+        run.stdout
+            .lines()
+            .all(|line| line.contains(r#""tags":["bulk"]"#))
+    );
+}
+
+#[test]
+fn a_bad_line_names_its_number_and_nothing_of_its_batch_is_written() {
+    let env = plain();
+    let good = lines(130);
+    let bad = good.replacen("\"Lesson 117\"", "17", 1);
+    let run = env.run_with(&bad, ["add", "--from-jsonl", "-"]);
+    assert_eq!(
+        run.stdout.lines().count(),
+        100,
+        "the first batch is acknowledged"
+    );
+    assert_eq!(run.exit, 2);
+    insta::assert_snapshot!(run.stderr, @"
+    error: line 117: invalid type: integer `17`, expected a string
+
+    hint: 100 entries before this batch of lines were added; mend the line and give the rest again
+    ");
+    assert_eq!(env.run(["list"]).success().stdout.lines().count(), 101);
+}
+
+#[test]
+fn what_policy_refuses_names_its_line_too() {
+    let env = plain();
+    let input = lines(2) + "{\"kind\":\"learning\",\"statement\":\"No evidence\"}\n";
+    insta::assert_snapshot!(env.run_with(&input, ["add", "--from-jsonl", "-"]), @"
+    exit: 1
+    ----- stderr -----
+    error: line 3: provenance required: cite at least one commit, pr, doc, test or transcript
+
+    hint: 0 entries before this batch of lines were added; mend the line and give the rest again
+    ");
+    let input = "{\"kind\":\"learning\",\"statment\":\"x\"}";
+    let run = env.run_with(input, ["add", "--from-jsonl", "-", "--format", "json"]);
+    assert_eq!(run.exit, 2);
+    assert!(
+        run.stderr.contains("line 1: unknown field `statment`"),
+        "{run}"
+    );
+    insta::assert_snapshot!(env.run(["add", "--from-jsonl", "nowhere.jsonl"]), @"
+    exit: 2
+    ----- stderr -----
+    error: cannot open `nowhere.jsonl`
+      because: No such file or directory (os error 2)
+    ");
+    assert_eq!(env.run(["list"]).success().stdout, "");
+}
+
+#[test]
+fn a_name_twice_in_one_file_is_refused() {
+    let env = plain();
+    let line =
+        "{\"kind\":\"bug\",\"statement\":\"It breaks\",\"cite\":[\"pr:1\"],\"alias\":\"b.1\"}\n";
+    insta::assert_snapshot!(env.run_with(&line.repeat(2), ["add", "--from-jsonl", "-"]), @"
+    exit: 1
+    ----- stderr -----
+    error: line 2: `b.1` names an earlier line too
+
+    hint: 0 entries before this batch of lines were added; mend the line and give the rest again
+    ");
+}
+
+#[test]
+fn a_thousand_entries_are_added_by_one_process() {
+    let env = plain();
+    let run = env
+        .run_with(&lines(1000), ["add", "--from-jsonl", "-"])
+        .success();
+    assert_eq!(run.stdout.lines().count(), 1000);
+    assert_eq!(env.names(".ken/entries").len(), 1000);
+}

@@ -1,0 +1,194 @@
+//! Commands that look after the ledger and its files.
+
+use crate::support::{commit, lesson, plain, repository};
+
+#[test]
+fn doctor_looks_the_installation_over() {
+    let env = repository();
+    let _ = lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["doctor"]), @"
+    exit: 0
+    ----- stdout -----
+    ok       ledger         1 events in 1 files
+    ok       segments       1 segments
+    ok       blanked        no blanked data in the tree
+    ok       readable       every event is known to this ken
+    ok       gitattributes  line endings are kept
+    ");
+    insta::assert_snapshot!(env.run(["doctor", "--format", "json"]), @r#"
+    exit: 0
+    ----- stdout -----
+    {"schema":"ken.doctor.v1","checks":[{"name":"ledger","status":"ok","message":"1 events in 1 files"},{"name":"segments","status":"ok","message":"1 segments"},{"name":"blanked","status":"ok","message":"no blanked data in the tree"},{"name":"readable","status":"ok","message":"every event is known to this ken"},{"name":"gitattributes","status":"ok","message":"line endings are kept"}]}
+    "#);
+    std::fs::remove_file(env.root().join(".gitattributes")).unwrap();
+    insta::assert_snapshot!(env.run(["doctor"]), @"
+    exit: 0
+    ----- stdout -----
+    ok       ledger         1 events in 1 files
+    ok       segments       1 segments
+    ok       blanked        no blanked data in the tree
+    ok       readable       every event is known to this ken
+    warning  gitattributes  .gitattributes lacks Ken's lines
+                            do: ken init
+    ");
+}
+
+#[test]
+fn the_index_is_rebuilt_from_the_ledger() {
+    let env = plain();
+    let _ = lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["index", "rebuild"]), @"
+    exit: 0
+    ----- stderr -----
+    built the index from 1 event
+    ");
+    insta::assert_snapshot!(env.run(["index", "rebuild", "--format", "json"]), @r#"
+    exit: 0
+    ----- stdout -----
+    {"schema":"ken.index.v1","events":1}
+    "#);
+}
+
+#[test]
+fn the_ledger_is_checked_and_shown() {
+    let env = plain();
+    let _ = lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["ledger", "check"]), @"
+    exit: 0
+    ----- stderr -----
+    checked 1 event in 1 file: 0 findings
+    ");
+    insta::assert_snapshot!(env.run(["ledger", "check", "--format", "json"]), @r#"
+    exit: 0
+    ----- stdout -----
+    {"schema":"ken.check.v1","segments":1,"events":1,"findings":[]}
+    "#);
+    let name = env.names(".ken/semantic/v1").remove(0);
+    let path = format!(".ken/semantic/v1/{name}");
+    assert_eq!(
+        env.run(["ledger", "cat", &path]).success().stdout,
+        env.read(&path)
+    );
+    insta::assert_snapshot!(env.run(["ledger", "cat", "README.md"]), @"
+    exit: 2
+    ----- stderr -----
+    error: `README.md` is not a segment such as semantic/v1/2026-11-14t22-51-k3f9w2.jsonl
+    ");
+}
+
+#[test]
+fn packing_makes_one_file_and_a_commit() {
+    let env = repository();
+    for i in 1..=3 {
+        let _ = lesson(&env, &format!("Lesson number {i}"));
+        commit(&env, "lesson");
+    }
+    insta::assert_snapshot!(env.run(["ledger", "pack"]), @"
+    exit: 0
+    ----- stdout -----
+    .ken/semantic/v1/2026-01-02t03-08-9sedqr.pack
+    ----- stderr -----
+    packed 3 events of 3 segments, in a commit of its own
+    ");
+    assert_eq!(env.git(["status", "--porcelain"]), "");
+    insta::assert_snapshot!(env.run(["ledger", "pack"]), @"
+    exit: 0
+    ----- stderr -----
+    nothing to pack: it takes several committed segments
+    ");
+    insta::assert_snapshot!(env.run(["ledger", "pack", "--format", "json"]), @r#"
+    exit: 0
+    ----- stdout -----
+    {"schema":"ken.replacement.v1","added":[],"removed":[],"events":0,"blanked":0,"committed":false,"commits_in_history":null}
+    "#);
+    assert_eq!(env.run(["list"]).success().stdout.lines().count(), 4);
+}
+
+#[test]
+fn render_writes_missing_files_again() {
+    let env = plain();
+    let _ = lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["render"]), @"
+    exit: 0
+    ----- stderr -----
+    wrote 0 entry files and the gathering views
+    ");
+    insta::assert_snapshot!(env.run(["render", "--format", "json"]), @r#"
+    exit: 0
+    ----- stdout -----
+    {"schema":"ken.render.v1","written":0}
+    "#);
+}
+
+#[test]
+fn recover_brings_back_what_a_reset_took() {
+    let env = repository();
+    insta::assert_snapshot!(env.run(["recover"]), @"
+    exit: 0
+    ----- stderr -----
+    nothing was lost
+    ");
+    let id = lesson(&env, "Charging twice is safe");
+    let _ = env.git(["add", "-A"]);
+    let _ = env.git(["reset", "-q", "--hard"]);
+    assert_eq!(env.run(["list"]).success().stdout, "");
+    insta::assert_snapshot!(env.run(["recover"]), @"
+    exit: 0
+    ----- stdout -----
+    .ken/semantic/v1/2026-01-02t03-08-9sedqr.jsonl
+    ----- stderr -----
+    brought back 1 event written on main
+    ");
+    let _ = env.run(["show", &id]).success();
+    insta::assert_snapshot!(env.run(["recover", "--all", "--format", "json"]), @r#"
+    exit: 0
+    ----- stdout -----
+    {"schema":"ken.recovery.v1","segments":[],"restored":{},"left":{}}
+    "#);
+}
+
+#[test]
+fn blank_removes_an_events_data_and_says_how_far_history_holds_it() {
+    let env = repository();
+    let id = lesson(&env, "The customer Jane Roe pays late");
+    commit(&env, "lesson");
+    let shown = env.run(["show", &id, "--format", "json"]).success().json();
+    let event = shown["created"]["event"].as_str().unwrap().to_owned();
+    let blank = ["blank", &event, "--reason", "personal"];
+    insta::assert_snapshot!(env.run(blank.into_iter().chain(["--by", "agent:x"])), @"
+    exit: 1
+    ----- stderr -----
+    error: blanking an event is for a person to decide; agent:x is not one
+
+    hint: ask a person to run this command
+    ");
+    insta::assert_snapshot!(env.run(blank), @"
+    exit: 0
+    ----- stdout -----
+    01KDYAMXQ8EV7BZJ26205ZR7J2
+    ----- stderr -----
+    blanked in the tree, the journal, the index and the views (1 file replaced)
+    git's history still holds it in 2 commits; whoever has a clone can read it there
+    hint: only rewriting history, in every clone, removes it there
+    ");
+    insta::assert_snapshot!(env.run(blank), @"
+    exit: 1
+    ----- stderr -----
+    error: event 01KDYAMXQ8EV7BZJ26205ZR7J2 is blanked already
+    ");
+    insta::assert_snapshot!(env.run(["log", &id]), @"
+    exit: 0
+    ----- stdout -----
+    2026-01-02 03:05  human:ada@example.org  01KDYAMXQ8EV7BZJ26205ZR7J2
+        entry.proposed, its data was blanked
+    2026-01-02 03:08  human:ada@example.org  01KDYATDG8EDD815SH9P9SEDQR
+        blanked event 01KDYAMXQ8EV7BZJ26205ZR7J2 (personal)
+    ");
+    insta::assert_snapshot!(env.run(["blank", "01ABC", "--reason", "secret"]), @"
+    exit: 2
+    ----- stderr -----
+    error: no event has the id `01ABC`
+
+    hint: `ken log ID` lists the events of an entry
+    ");
+}

@@ -1,0 +1,80 @@
+//! Who acts, where nobody says so.
+
+use ken_testkit::test_env::TestEnv;
+
+use crate::support::{lesson, plain, repository};
+
+fn author(env: &TestEnv) -> String {
+    let id = lesson(env, "Charging twice is safe");
+    let shown = env.run(["show", &id, "--format", "json"]).success().json();
+    shown["created"]["by"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[test]
+fn in_git_it_is_the_person_git_knows() {
+    assert_eq!(author(&repository()), "human:ada@example.org");
+}
+
+#[test]
+fn outside_git_it_is_the_user() {
+    assert_eq!(author(&plain()), "human:ada");
+}
+
+#[test]
+fn an_agent_is_known_by_its_variables() {
+    assert_eq!(
+        author(&repository().env("CLAUDECODE", "1")),
+        "agent:claude-code"
+    );
+    assert_eq!(
+        author(&plain().env("CODEX_SANDBOX", "seatbelt")),
+        "agent:codex"
+    );
+    assert_eq!(
+        author(&plain().env("AI_AGENT", "my agent")),
+        "agent:my-agent"
+    );
+    assert_eq!(author(&plain().env("CODEX_HOME", "/x")), "human:ada");
+}
+
+#[test]
+fn ken_actor_beats_what_was_guessed_and_by_beats_both() {
+    let env = repository()
+        .env("CLAUDECODE", "1")
+        .env("KEN_ACTOR", "ci:nightly");
+    assert_eq!(author(&env), "ci:nightly");
+    let args = [
+        "add",
+        "--kind",
+        "bug",
+        "--statement",
+        "It breaks",
+        "--cite",
+        "pr:1",
+        "--by",
+        "human:eve",
+    ];
+    let run = env
+        .run(args.into_iter().chain(["--format", "json"]))
+        .success();
+    assert_eq!(run.json()["created"]["by"], "human:eve");
+}
+
+#[test]
+fn a_name_that_is_no_actor_is_refused() {
+    insta::assert_snapshot!(plain().env("KEN_ACTOR", "ada").run(["list"]), @"
+    exit: 2
+    ----- stderr -----
+    error: KEN_ACTOR: `ada` names no actor; write human:…, agent:…, ci:…, import:… or peer:…
+    ");
+    insta::assert_snapshot!(plain().run(["list", "--by", "ada"]), @"
+    exit: 2
+    ----- stderr -----
+    error: invalid value 'ada' for '--by <ACTOR>': `ada` names no actor; write human:…, agent:…, ci:…, import:… or peer:…
+
+    For more information, try '--help'.
+    ");
+}
