@@ -159,8 +159,8 @@ pub(crate) fn create_indexes(db: &Connection) -> Result<(), IndexError> {
 /// Not done for an empty database: its first load would be written twice. While others are
 /// connected SQLite refuses; then a later call does it.
 pub(crate) fn use_wal(db: &Connection) -> Result<(), IndexError> {
-    let switched = db.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
-    match switched.map_err(IndexError::from) {
+    let switch = || db.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
+    match without_waiting(db, switch) {
         Err(error) if !matches!(error, IndexError::Busy { .. }) => Err(error),
         Ok(()) | Err(_) => Ok(()),
     }
@@ -168,8 +168,20 @@ pub(crate) fn use_wal(db: &Connection) -> Result<(), IndexError> {
 
 /// Empties the write-ahead log, so that no page image of before is left; says whether it could.
 pub(crate) fn truncate_wal(db: &Connection) -> Result<bool, IndexError> {
-    let busy: i64 = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    let query = "PRAGMA wal_checkpoint(TRUNCATE)";
+    let busy: i64 = without_waiting(db, || db.query_row(query, [], |row| row.get(0)))?;
     Ok(busy == 0)
+}
+
+/// Does what can as well be done later, without waiting for others to finish.
+fn without_waiting<T>(
+    db: &Connection,
+    act: impl FnOnce() -> rusqlite::Result<T>,
+) -> Result<T, IndexError> {
+    db.busy_timeout(Duration::ZERO)?;
+    let result = act();
+    db.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
+    Ok(result?)
 }
 
 /// What an opened database turned out to be.

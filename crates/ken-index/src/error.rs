@@ -28,6 +28,8 @@ pub enum IndexError {
 /// Why the index could not be brought up to date; what it held before it still holds.
 #[derive(Debug, thiserror::Error)]
 pub enum RefreshError<E> {
+    #[error("cannot list the segments")]
+    List { source: E },
     #[error("cannot read segment `{segment}`")]
     Read { segment: String, source: E },
     #[error("segment `{segment}` is damaged at line {line}")]

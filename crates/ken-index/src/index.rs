@@ -1,6 +1,7 @@
 //! The index itself: opening it, and the answers of the [`Store`] port.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use ken_core::actor::Actor;
@@ -79,6 +80,19 @@ impl Index {
              JOIN entries ON entries.key = links.entry
              WHERE target = ?1 ORDER BY entries.id";
         self.checked(|db| listing::ids(db, query, [target.to_string()]))
+    }
+
+    /// Returns the ids that events of this branch order to be blanked.
+    ///
+    /// An order itself is never blanked, so one that aims at an order is not among them.
+    pub fn ordered_blank(&self) -> Result<BTreeSet<EventId>, IndexError> {
+        self.checked(|db| {
+            let mut statement = db.prepare_cached(
+                "SELECT DISTINCT target FROM orders WHERE target NOT IN (SELECT event FROM orders)",
+            )?;
+            let ids = statement.query_map([], |row| row.get(0).map(EventId::from_bytes))?;
+            Ok(ids.collect::<Result<_, _>>()?)
+        })
     }
 
     /// Returns the events whose copies say different things; somebody forged or broke one.

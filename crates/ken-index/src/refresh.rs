@@ -19,6 +19,9 @@ use crate::segment::{self, BadLine, Form, Holdings, Known, SegmentStat};
 /// Bytes of changed segments above which filling an empty index is cheaper than changing this one.
 const BULK_BYTES_MIN: u64 = 64 << 20;
 
+/// Stands for the digest of the listing where only a part of the segments was looked at.
+const PART: &[u8] = b"part";
+
 /// What a refresh did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refreshed {
@@ -65,23 +68,70 @@ impl Index {
     /// Brings the index in step with the segments listed.
     ///
     /// `read` returns the text of a segment, `blanked` are all ids this machine remembers as
-    /// blanked. A damaged index is replaced on the way.
+    /// blanked. A damaged index is replaced on the way. Only for a listing that nobody else
+    /// changes meanwhile; otherwise see [`refresh_from`](Self::refresh_from).
     pub fn refresh<E>(
         &mut self,
         listing: &[SegmentStat],
+        blanked: &[EventId],
+        read: impl FnMut(&str) -> Result<Vec<u8>, E>,
+    ) -> Result<Refreshed, RefreshError<E>> {
+        self.refresh_from(|| Ok(listing.to_vec()), blanked, read)
+    }
+
+    /// Brings the index in step with the segments that `list` finds.
+    ///
+    /// They are listed again once no other process can change the index: an older listing would
+    /// take out again what another process has just brought in.
+    pub fn refresh_from<E>(
+        &mut self,
+        mut list: impl FnMut() -> Result<Vec<SegmentStat>, E>,
         blanked: &[EventId],
         mut read: impl FnMut(&str) -> Result<Vec<u8>, E>,
     ) -> Result<Refreshed, RefreshError<E>> {
         if self.is_damaged() {
             self.start_over(Rebuilt::Damaged)?;
         }
-        match self.refresh_once(listing, blanked, &mut read) {
+        match self.refresh_once(&mut list, blanked, &mut read) {
             Err(RefreshError::Index(error)) if error.is_damage() => {
                 self.start_over(Rebuilt::Damaged)?;
-                self.refresh_once(listing, blanked, &mut read)
+                self.refresh_once(&mut list, blanked, &mut read)
             }
             result => result,
         }
+    }
+
+    /// Takes in what was appended to `touched` and leaves every other segment as it is known.
+    ///
+    /// Returns `None`, changing nothing, where only a whole refresh can tell.
+    pub fn refresh_part<E>(
+        &mut self,
+        touched: &[SegmentStat],
+        blanked: &[EventId],
+        mut read: impl FnMut(&str) -> Result<Vec<u8>, E>,
+    ) -> Result<Option<Refreshed>, RefreshError<E>> {
+        if self.is_damaged() || self.why_empty().is_some() {
+            return Ok(None);
+        }
+        let tx = self
+            .db
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(IndexError::from)?;
+        let plan = Plan {
+            gone: Vec::new(),
+            ..Plan::new(&tx, touched)?
+        };
+        if plan.empty {
+            return Ok(None);
+        }
+        let Ok(mut report) = plan.carry_out(&tx, blanked, &mut read)? else {
+            return Ok(None);
+        };
+        rows::write_meta(&tx, rows::META_IN_STEP, PART)?;
+        report.torn = torn(&tx)?;
+        tx.commit().map_err(IndexError::from)?;
+        self.after_commit()?;
+        Ok(Some(report))
     }
 
     /// Throws the index away and fills a new one.
@@ -92,16 +142,17 @@ impl Index {
         mut read: impl FnMut(&str) -> Result<Vec<u8>, E>,
     ) -> Result<Refreshed, RefreshError<E>> {
         self.start_over(Rebuilt::Asked)?;
-        self.refresh_once(listing, blanked, &mut read)
+        self.refresh_once(&mut || Ok(listing.to_vec()), blanked, &mut read)
     }
 
     fn refresh_once<E>(
         &mut self,
-        listing: &[SegmentStat],
+        list: &mut impl FnMut() -> Result<Vec<SegmentStat>, E>,
         blanked: &[EventId],
         read: &mut impl FnMut(&str) -> Result<Vec<u8>, E>,
     ) -> Result<Refreshed, RefreshError<E>> {
-        let in_step = digest(listing, blanked);
+        let mut list = || list().map_err(|source| RefreshError::List { source });
+        let in_step = digest(&list()?, blanked);
         if rows::meta(&self.db, rows::META_IN_STEP)?.as_deref() == Some(&in_step) {
             self.scrub_log()?;
             return Ok(Refreshed {
@@ -114,7 +165,9 @@ impl Index {
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(IndexError::from)?;
-        let plan = Plan::new(&tx, listing)?;
+        let listing = list()?;
+        let in_step = digest(&listing, blanked);
+        let plan = Plan::new(&tx, &listing)?;
         let outcome = match plan.rebuild_reason(why) {
             Some(reason) => Err(reason),
             None => {
@@ -130,7 +183,7 @@ impl Index {
             Ok(report) => report,
             Err(reason) => Refreshed {
                 rebuilt: Some(reason),
-                ..bulk::fill(&tx, listing, blanked, read)?
+                ..bulk::fill(&tx, &listing, blanked, read)?
             },
         };
         rows::write_meta(&tx, rows::META_IN_STEP, &in_step)?;

@@ -1,6 +1,8 @@
 //! How fast an index is filled and asked. Prints figures; run it in release with
 //! `KEN_SPEED_EVENTS=1000000` to learn something from them.
 
+#![cfg(test)]
+
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Instant;
@@ -124,14 +126,24 @@ fn ledger(events: usize) -> (Vec<String>, Vec<EntryId>) {
     (segments, entries)
 }
 
+/// Seconds of processor time all threads of this process have used; 0 where unknown.
+fn cpu_seconds() -> f64 {
+    const TICKS_A_SECOND: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    ticks.filter_map(|n| n.parse::<f64>().ok()).sum::<f64>() / TICKS_A_SECOND
+}
+
 fn timed<T>(what: &str, count: usize, run: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
+    let (start, cpu) = (Instant::now(), cpu_seconds());
     let result = run();
-    let seconds = start.elapsed().as_secs_f64();
+    let (seconds, cpu) = (start.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    let each = |seconds: f64| seconds * 1e6 / count as f64;
     println!(
-        "{what}: {seconds:.3} s, {:.2} µs each, {:.0} a second",
-        seconds * 1e6 / count as f64,
-        count as f64 / seconds
+        "{what}: {seconds:.3} s ({:.2} µs each), processor {cpu:.2} s ({:.2} µs each)",
+        each(seconds),
+        each(cpu),
     );
     result
 }

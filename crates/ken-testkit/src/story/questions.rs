@@ -134,27 +134,25 @@ fn every_filter_says_what_it_wants<S: Store>(told: &mut Told<S>) {
         data.content.tags.insert(tag("auth/größe"));
         data.status = Status::Active;
     });
-    let filters: [(&dyn Fn(&mut Filter), &[EntryId]); 9] = [
-        (&|_| {}, &[friction, norm, bug]),
-        (&|f| f.memory = Some(Memory::Semantic), &[bug]),
-        (&|f| f.memory = Some(Memory::Procedural), &[norm]),
-        (&|f| f.kind = Some(Kind::Friction), &[friction]),
-        (&|f| f.status = Some(Status::Active), &[friction]),
-        (&|f| f.tag = Some(tag("auth")), &[friction, bug]),
-        (&|f| f.tag = Some(tag("auth/jwt")), &[bug]),
-        (&|f| f.lens = Some(tag("security")), &[bug]),
-        (
-            &|f| {
-                f.tag = Some(tag("auth"));
-                f.memory = Some(Memory::Episodic);
-                f.limit = Some(5);
-            },
-            &[friction],
-        ),
-    ];
-    for (change, wanted) in filters {
+    let mut filters = vec![(Filter::default(), vec![friction, norm, bug])];
+    let mut want = |entries: &[EntryId], change: &dyn Fn(&mut Filter)| {
         let mut filter = Filter::default();
         change(&mut filter);
+        filters.push((filter, entries.to_vec()));
+    };
+    want(&[bug], &|f| f.memory = Some(Memory::Semantic));
+    want(&[norm], &|f| f.memory = Some(Memory::Procedural));
+    want(&[friction], &|f| f.kind = Some(Kind::Friction));
+    want(&[friction], &|f| f.status = Some(Status::Active));
+    want(&[friction, bug], &|f| f.tag = Some(tag("auth")));
+    want(&[bug], &|f| f.tag = Some(tag("auth/jwt")));
+    want(&[bug], &|f| f.lens = Some(tag("security")));
+    want(&[friction], &|f| {
+        f.tag = Some(tag("auth"));
+        f.memory = Some(Memory::Episodic);
+        f.limit = Some(5);
+    });
+    for (filter, wanted) in filters {
         assert_eq!(ids(told, &filter), wanted, "{filter:?}");
     }
 }

@@ -1,8 +1,5 @@
 //! What a refresh reads, folds and leaves alone.
 
-mod common;
-
-use common::Branch;
 use ken_core::event::{
     BlankReason, Body, Channel, Effect, EventBlanked, Recorded, RetractReason, Retracted,
     RunEffects,
@@ -11,6 +8,8 @@ use ken_core::id::{EntryId, EventId};
 use ken_core::store::{Delta, Store};
 use ken_index::{Index, Rebuilt, RefreshError, Refreshed};
 use ken_testkit::build::Scribe;
+
+use crate::branch::Branch;
 
 fn retraction(scribe: &mut Scribe, entry: EntryId) -> Recorded {
     let body = Body::Retracted(Retracted {
@@ -194,10 +193,10 @@ fn a_flipped_byte_in_any_line_is_found_by_a_rebuild() {
         let mut index = Index::open_in_memory().unwrap();
         let error = branch.refresh(&mut index).unwrap_err();
         let line = 1 + text[..place].iter().filter(|b| **b == b'\n').count() as u64;
-        match error {
-            RefreshError::Line { line: found, .. } => assert_eq!(found, line, "byte {place}"),
-            RefreshError::Read { .. } | RefreshError::Index(_) => panic!("{error:?}"),
-        }
+        let RefreshError::Line { line: found, .. } = error else {
+            panic!("byte {place}: {error:?}");
+        };
+        assert_eq!(found, line, "byte {place}");
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Branch {
 #[derive(Clone, Debug)]
 pub(crate) struct File {
     pub(crate) text: Vec<u8>,
+    /// The whole lines of the text.
+    copies: Vec<Recorded>,
     pub(crate) modified_ns: u64,
     pub(crate) inode: u64,
 }
@@ -29,14 +31,22 @@ pub(crate) struct Unreadable;
 
 impl Branch {
     pub(crate) fn put(&mut self, name: &str, copies: &[Recorded]) {
-        let text = copies.iter().flat_map(|copy| [copy.line(), "\n"]);
-        self.put_text(name, text.collect::<String>().as_bytes());
+        let lines = copies.iter().flat_map(|copy| [copy.line(), "\n"]);
+        let text = lines.collect::<String>().into_bytes();
+        self.insert(name, text, copies.to_vec());
     }
 
     pub(crate) fn put_text(&mut self, name: &str, text: &[u8]) {
+        let lines = text.split(|byte| *byte == b'\n');
+        let copies = lines.filter_map(|line| Recorded::parse(line).ok());
+        self.insert(name, text.to_vec(), copies.collect());
+    }
+
+    fn insert(&mut self, name: &str, text: Vec<u8>, copies: Vec<Recorded>) {
         self.ticks += 1;
         let file = File {
-            text: text.to_vec(),
+            text,
+            copies,
             modified_ns: self.ticks,
             inode: self.ticks,
         };
@@ -47,6 +57,7 @@ impl Branch {
         self.ticks += 1;
         let file = self.files.get_mut(name).unwrap();
         file.modified_ns = self.ticks;
+        file.copies.extend_from_slice(copies);
         for copy in copies {
             file.text.extend_from_slice(copy.line().as_bytes());
             file.text.push(b'\n');
@@ -80,12 +91,8 @@ impl Branch {
     /// Returns what follows from every whole line, by the fold alone.
     pub(crate) fn folded(&self) -> State {
         let mut set = EventSet::remembering(self.blanked.iter().copied());
-        for file in self.files.values() {
-            for line in file.text.split(|byte| *byte == b'\n') {
-                if let Ok(copy) = Recorded::parse(line) {
-                    set.add(copy);
-                }
-            }
+        for copy in self.files.values().flat_map(|file| &file.copies) {
+            set.add(copy.clone());
         }
         set.fold()
     }

@@ -1,0 +1,10 @@
+//! The index from outside: the story, refreshes, damage, and equality with a rebuild.
+
+#![cfg(test)]
+
+mod branch;
+
+mod damage;
+mod incremental;
+mod refresh;
+mod story;
