@@ -49,6 +49,12 @@ pub trait Dir: fmt::Debug + Send + Sync {
     /// Writes `bytes` behind the end of an existing file.
     fn append(&self, path: &str, bytes: &[u8]) -> io::Result<()>;
 
+    /// Writes `bytes` behind the end of an existing file and makes its content durable.
+    fn append_durably(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.append(path, bytes)?;
+        self.sync_file(path)
+    }
+
     /// Cuts an existing file to `len` bytes.
     fn truncate(&self, path: &str, len: u64) -> io::Result<()>;
 

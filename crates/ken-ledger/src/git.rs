@@ -152,4 +152,18 @@ pub fn operation_under_way(git_dir: &Path) -> Option<Operation> {
     ]
     .into_iter()
     .find_map(|(file, operation)| git_dir.join(file).exists().then_some(operation))
+    .or_else(|| operation_in_reftable(git_dir))
+}
+
+/// With reftables a stopped cherry-pick or revert leaves no file of its own, only its message.
+fn operation_in_reftable(git_dir: &Path) -> Option<Operation> {
+    if !git_dir.join("reftable").exists() || !git_dir.join("MERGE_MSG").exists() {
+        return None;
+    }
+    [
+        ("CHERRY_PICK_HEAD", Operation::CherryPick),
+        ("REVERT_HEAD", Operation::Revert),
+    ]
+    .into_iter()
+    .find_map(|(name, operation)| run::has_ref(git_dir, name).then_some(operation))
 }

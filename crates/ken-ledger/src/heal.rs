@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use ken_core::id::NodeId;
 
-use crate::disk::{Dir, DiskError, LockGuard, Stat};
+use crate::disk::{Dir, DiskError, LockGuard, Stat, parent};
 use crate::journal::{self, Journal, Look, Mark};
 use crate::layout::SegmentName;
 use crate::ledger::Ledger;
@@ -71,7 +71,7 @@ impl Ledger {
     }
 
     /// Mends one open segment in which a reader found something wrong; says whether to read again.
-    pub(crate) fn heal_open(&self, name: &SegmentName) -> bool {
+    pub fn heal_open(&self, name: &SegmentName) -> bool {
         let state = OpenState::load(&*self.parts.worktree, &self.memo, &mut Vec::new());
         let open = state.is_ok_and(|state| state.segments.iter().any(|open| open.name == *name));
         open && self.settle_if_free(Depth::Bytes).is_some()
@@ -101,7 +101,6 @@ impl Ledger {
         let restart = self.restart(&before);
         if before.node.is_some_and(|known| known != node) {
             notices.push(Notice::Copied);
-            state.segments.clear();
         }
         state.node = Some(node);
         state.boot.clone_from(&self.parts.boot);
@@ -147,18 +146,21 @@ impl Ledger {
         } else {
             Look::LastByte
         };
-        let Some(tail) = journal.tail(end.position, look)? else {
+        let Some(cleaned) = journal.cleaned(end.position, look)? else {
             return Ok(end);
         };
-        let moved_to = self.put_aside(&tail.file, tail.line, &tail.bytes)?;
-        journal.cut(&tail)?;
-        let bytes = tail.bytes.len() as u64;
-        notices.push(Notice::TornTail {
-            file: tail.file,
-            line: tail.line,
-            bytes,
-            moved_to,
-        });
+        for (line, bytes) in &cleaned.bad {
+            let moved_to = self.put_aside(&cleaned.file, *line, bytes)?;
+            let (file, line, bytes) = (cleaned.file.clone(), *line, bytes.len() as u64);
+            notices.push(Notice::TornTail {
+                file,
+                line,
+                bytes,
+                moved_to,
+            });
+        }
+        self.memo.known().journal_names = false;
+        journal.store(&cleaned)?;
         journal.end(Some(end))
     }
 
@@ -173,7 +175,7 @@ impl Ledger {
         let expected = self.expected_lens(&state.segments, end)?;
         let mut lens = BTreeMap::new();
         let mut kept = Vec::new();
-        for mut open in std::mem::take(&mut state.segments) {
+        for open in std::mem::take(&mut state.segments) {
             let Some(stat) = self.own_stat(&open)? else {
                 continue;
             };
@@ -198,9 +200,11 @@ impl Ledger {
                 };
                 stat
             };
-            open.inode = stat.inode;
-            lens.insert(open.name.clone(), stat.len);
-            kept.push(open);
+            // One that was written anew is durable and whole; it is left at that.
+            if stat.inode == open.inode {
+                lens.insert(open.name.clone(), stat.len);
+                kept.push(open);
+            }
         }
         state.segments = kept;
         Ok(lens)
@@ -209,8 +213,20 @@ impl Ledger {
     /// Returns the segment's stat if its file is still the one we opened.
     fn own_stat(&self, open: &OpenSegment) -> Result<Option<Stat>, DiskError> {
         let stat = self.stat_of(&open.name)?;
-        // Git writes files anew, so another identity means git has had it in its hands.
-        Ok(stat.filter(|stat| stat.inode == open.inode))
+        match stat {
+            Some(stat) if stat.inode != open.inode => {
+                // Git writes files anew, so git has had it in its hands; or we mended it and were
+                // stopped before its name was durable.
+                let path = open.name.path();
+                let dir = parent(&path);
+                self.parts
+                    .ken
+                    .sync_dir(dir)
+                    .map_err(DiskError::on("sync", dir))?;
+                Ok(None)
+            }
+            other => Ok(other),
+        }
     }
 
     pub(crate) fn stat_of(&self, name: &SegmentName) -> Result<Option<Stat>, DiskError> {
@@ -394,7 +410,7 @@ pub(crate) fn replace_segment(
     content: &[u8],
 ) -> Result<(), DiskError> {
     let (path, temporary) = (name.path(), name.temporary_path());
-    for dir in [crate::disk::parent(&path), crate::disk::parent(&temporary)] {
+    for dir in [parent(&path), parent(&temporary)] {
         ken.create_dirs(dir).map_err(DiskError::on("create", dir))?;
     }
     ken.replace_via(&temporary, &path, content)

@@ -78,13 +78,15 @@ pub enum JournalError {
     Full,
 }
 
-/// Bytes at the journal's end that are no record.
+/// A journal file with its bad parts taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tail {
+pub(crate) struct Cleaned {
     pub(crate) file: String,
-    pub(crate) line: u64,
-    pub(crate) keep: u64,
-    pub(crate) bytes: Vec<u8>,
+    kept: Vec<u8>,
+    /// Whether the bad parts were all at the end.
+    only_tail: bool,
+    /// Bytes that are no record, with the line they stood on.
+    pub(crate) bad: Vec<(u64, Vec<u8>)>,
 }
 
 /// How closely the journal's end is looked at.
@@ -119,9 +121,11 @@ impl<'a> Journal<'a> {
 
     /// Returns the end of the last file; `known` is where it was and saves the listing.
     pub(crate) fn end(&self, known: Option<Mark>) -> Result<Mark, DiskError> {
-        if let Some(Mark { position, .. }) = known
-            && self.stat(position.file + 1)?.is_none()
+        // A file is followed by the next only when it is full.
+        if let Some(Mark { position, inode }) = known
             && let Some(stat) = self.stat(position.file)?
+            && stat.len < FILE_BYTES_MAX
+            && stat.inode == inode
         {
             return Ok(mark(position.file, stat));
         }
@@ -133,21 +137,26 @@ impl<'a> Journal<'a> {
             .map_or(Mark::START, |stat| mark(last, stat)))
     }
 
-    /// Returns what stands behind the last good record, up to `end`.
-    pub(crate) fn tail(&self, end: Position, look: Look) -> Result<Option<Tail>, DiskError> {
-        let file = file_path(end.file);
-        let from = match look {
-            Look::LastByte => end.offset.saturating_sub(1),
-            Look::EveryRecord => 0,
+    /// Returns the last file without what is no record; `None` if it is sound.
+    ///
+    /// Only the last batch can be hurt by a crash, and nobody was told of it. It may be hurt in
+    /// its middle, because blocks reach a disk in any order.
+    pub(crate) fn cleaned(&self, end: Position, look: Look) -> Result<Option<Cleaned>, DiskError> {
+        let Some(last) = end.offset.checked_sub(1) else {
+            return Ok(None);
         };
-        if end.offset == 0 || (look == Look::LastByte && self.read(end.file, from)? == b"\n") {
+        if look == Look::LastByte && self.read(end.file, last)? == b"\n" {
             return Ok(None);
         }
         let bytes = self.read(end.file, 0)?;
-        let (mut keep, mut line) = (0, 1);
-        let mut at = 0;
+        let file = file_path(end.file);
+        let mut cleaned = Cleaned {
+            file,
+            kept: Vec::new(),
+            only_tail: true,
+            bad: Vec::new(),
+        };
         for (number, text) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
-            at += text.len();
             let good = || {
                 text.strip_suffix(b"\n")
                     .and_then(parse)
@@ -158,27 +167,32 @@ impl<'a> Journal<'a> {
                 Look::EveryRecord => good(),
             };
             if kept {
-                (keep, line) = (at, number + 1);
+                cleaned.only_tail &= cleaned.bad.is_empty();
+                cleaned.kept.extend_from_slice(text);
+            } else {
+                cleaned.bad.push((number, text.to_owned()));
             }
         }
-        let rest = bytes[keep..].to_owned();
-        let tail = Tail {
+        Ok((!cleaned.bad.is_empty()).then_some(cleaned))
+    }
+
+    /// Stores a cleaned file; the caller has put the bad parts aside.
+    pub(crate) fn store(&self, cleaned: &Cleaned) -> Result<(), DiskError> {
+        let Cleaned {
             file,
-            line,
-            keep: keep as u64,
-            bytes: rest,
+            kept,
+            only_tail,
+            ..
+        } = cleaned;
+        let stored = if *only_tail {
+            self.dir.truncate(file, kept.len() as u64)
+        } else {
+            self.dir.replace(file, kept)
         };
-        Ok((!tail.bytes.is_empty()).then_some(tail))
+        stored.map_err(DiskError::on("clean", file))
     }
 
-    /// Cuts a tail off; the caller has put it aside.
-    pub(crate) fn cut(&self, tail: &Tail) -> Result<(), DiskError> {
-        self.dir
-            .truncate(&tail.file, tail.keep)
-            .map_err(DiskError::on("cut", &tail.file))
-    }
-
-    /// Begins the next file where the last one is full or there is none.
+    /// Begins the next file where the last one is full or there is none; its name is not durable.
     pub(crate) fn roll(&self, end: Mark) -> Result<Mark, JournalError> {
         if !is_full(end.position) {
             return Ok(end);
@@ -194,7 +208,6 @@ impl<'a> Journal<'a> {
         self.dir
             .create_new(&path, b"")
             .map_err(DiskError::on("create", &path))?;
-        self.dir.sync_dir(DIR).map_err(DiskError::on("sync", DIR))?;
         let stat = self.stat(file)?;
         Ok(Mark {
             position: Position { file, offset: 0 },
@@ -202,24 +215,21 @@ impl<'a> Journal<'a> {
         })
     }
 
+    /// Makes the names of the files durable.
+    pub(crate) fn sync_names(&self) -> Result<(), DiskError> {
+        self.dir.sync_dir(DIR).map_err(DiskError::on("sync", DIR))
+    }
+
     /// Writes records at `end` and makes them durable; returns the new end.
     ///
     /// If that fails the file is cut back, so that what nobody was told of does not appear later.
     pub(crate) fn append(&self, end: Position, records: &str) -> Result<Position, JournalError> {
         let path = file_path(end.file);
-        let written = self
-            .dir
-            .append(&path, records.as_bytes())
-            .map_err(DiskError::on("write to", &path))
-            .and_then(|()| {
-                self.dir
-                    .sync_file(&path)
-                    .map_err(DiskError::on("sync", &path))
-            });
+        let written = self.dir.append_durably(&path, records.as_bytes());
         if let Err(error) = written {
             // If this fails too, the next writer finds the tail; there is nothing better to do.
             let _ = self.dir.truncate(&path, end.offset);
-            return Err(error.into());
+            return Err(DiskError::on("write to", &path)(error).into());
         }
         Ok(Position {
             offset: end.offset + records.len() as u64,
@@ -418,4 +428,126 @@ fn number(name: &str) -> Option<u32> {
         .bytes()
         .all(|byte| byte.is_ascii_digit())
         .then(|| digits.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::RealDir;
+    use crate::sample;
+
+    fn record(n: u64) -> String {
+        let segment = "semantic/v1/2026-11-14t22-51-k3f9w2.jsonl".parse().unwrap();
+        let (event, mut out) = (sample::event(n), String::new());
+        Record {
+            branch: "refs/heads/main",
+            worktree: ".",
+            segment,
+            line: event.line(),
+        }
+        .write(&mut out);
+        out
+    }
+
+    fn seen(journal: &Journal<'_>, from: Position) -> (Vec<EventId>, Vec<BadRecord>) {
+        let mut seen = Vec::new();
+        let bad = journal.scan(from, &mut |record| {
+            seen.push(Recorded::parse(record.line.as_bytes()).unwrap().event.id);
+        });
+        (seen, bad.unwrap())
+    }
+
+    fn id(n: u64) -> EventId {
+        sample::event(n).event.id
+    }
+
+    #[test]
+    fn records_are_read_from_any_position_over_several_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = RealDir::below(folder.path(), "state").unwrap();
+        let journal = Journal::new(&dir);
+        let first = journal.roll(journal.end(None).unwrap()).unwrap();
+        let middle = journal
+            .append(first.position, &(record(1) + &record(2)))
+            .unwrap();
+        let full = Position {
+            offset: FILE_BYTES_MAX,
+            ..middle
+        };
+        let second = journal
+            .roll(Mark {
+                position: full,
+                ..first
+            })
+            .unwrap();
+        journal.append(second.position, &record(3)).unwrap();
+        assert_eq!((first.position.file, second.position.file), (1, 2));
+        let from = |file, offset| seen(&journal, Position { file, offset }).0;
+        assert_eq!(from(0, 0), [id(1), id(2), id(3)]);
+        assert_eq!(from(1, record(1).len() as u64), [id(2), id(3)]);
+        assert_eq!(
+            from(1, 5),
+            [id(1), id(2), id(3)],
+            "not a beginning: all of the file"
+        );
+        assert_eq!(from(2, 0), [id(3)]);
+        let end = journal.end(None).unwrap();
+        assert_eq!(journal.end(Some(second)).unwrap(), end);
+        assert_eq!(
+            end.position,
+            Position {
+                file: 2,
+                offset: record(3).len() as u64
+            }
+        );
+    }
+
+    #[test]
+    fn a_bad_record_is_named_and_the_others_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = RealDir::below(folder.path(), "").unwrap();
+        let journal = Journal::new(&dir);
+        let end = journal.roll(Mark::START).unwrap().position;
+        let text = format!("{}garbage\n{}torn", record(1), record(2));
+        journal.append(end, &text).unwrap();
+        let (events, bad) = seen(&journal, Position { file: 0, offset: 0 });
+        assert_eq!(events, [id(1), id(2)]);
+        let file = "journal/000001.jsonl".to_owned();
+        assert_eq!(bad, [BadRecord { file, line: 2 }]);
+        let end = journal.end(None).unwrap().position;
+        let torn = journal.cleaned(end, Look::LastByte).unwrap().unwrap();
+        assert_eq!(torn.bad, [(4, b"torn".to_vec())]);
+        let cleaned = journal.cleaned(end, Look::EveryRecord).unwrap().unwrap();
+        assert_eq!(
+            cleaned.bad,
+            [(2, b"garbage\n".to_vec()), (4, b"torn".to_vec())]
+        );
+        journal.store(&cleaned).unwrap();
+        let end = journal.end(None).unwrap().position;
+        assert_eq!(journal.cleaned(end, Look::EveryRecord).unwrap(), None);
+        assert_eq!(
+            seen(&journal, Position { file: 0, offset: 0 }).0,
+            [id(1), id(2)]
+        );
+    }
+
+    #[test]
+    fn a_scrub_leaves_no_data_and_every_other_record_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = RealDir::below(folder.path(), "").unwrap();
+        let journal = Journal::new(&dir);
+        let mark = journal.roll(Mark::START).unwrap();
+        let text = [1, 2, 3].map(record).concat();
+        journal.append(mark.position, &text).unwrap();
+        assert_eq!(journal.scrub(&BTreeSet::from([id(2), id(9)])).unwrap(), 1);
+        let after = String::from_utf8(dir.read("journal/000001.jsonl").unwrap()).unwrap();
+        assert_eq!(
+            seen(&journal, Position { file: 0, offset: 0 }).0,
+            [id(1), id(2), id(3)]
+        );
+        assert!(after.starts_with(&record(1)) && after.ends_with(&record(3)));
+        assert!(!after.contains("secret 2"));
+        assert_eq!(journal.since(mark).unwrap().offset, 0);
+        assert_eq!(journal.scrub(&BTreeSet::from([id(2)])).unwrap(), 0);
+    }
 }

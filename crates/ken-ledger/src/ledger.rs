@@ -140,6 +140,13 @@ impl Ledger {
         list_in(&*self.parts.ken)
     }
 
+    /// Returns what one segment or pack looks like from outside, `None` if it is gone.
+    pub fn stat(&self, name: &SegmentName) -> Result<Option<SegmentStat>, DiskError> {
+        Ok(self
+            .stat_of(name)?
+            .map(|stat| SegmentStat::new(name.clone(), stat)))
+    }
+
     /// Returns the text of a segment, or of a pack uncompressed, without looking at its lines.
     pub fn read_bytes(&self, name: &SegmentName) -> Result<Vec<u8>, ReadError> {
         let path = name.path();

@@ -160,8 +160,91 @@ fn resolve(base: &Path, path: &Path) -> PathBuf {
             Component::ParentDir => {
                 resolved.pop();
             }
-            other => resolved.push(other),
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                resolved.push(component);
+            }
         }
     }
     resolved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(start: &Path) -> Option<Place> {
+        discover(start, &GitEnv::default()).unwrap()
+    }
+
+    fn repository(path: &Path) {
+        fs::create_dir_all(path).unwrap();
+        fs::write(path.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    }
+
+    #[test]
+    fn the_nearest_repository_wins_over_any_ken_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("a/b");
+        fs::create_dir_all(inner.join(KEN_DIR)).unwrap();
+        assert_eq!(found(&inner), Some(Place::plain(&inner)));
+        repository(&dir.path().join(".git"));
+        let place = found(&inner).unwrap();
+        assert_eq!(place.root, dir.path());
+        let git = place.git.unwrap();
+        assert_eq!(git.git_dir, dir.path().join(".git"));
+        assert_eq!(git.common_dir, git.git_dir);
+    }
+
+    #[test]
+    fn an_empty_git_folder_is_no_repository() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("a/.git")).unwrap();
+        repository(&dir.path().join(".git"));
+        assert_eq!(found(&dir.path().join("a")).unwrap().root, dir.path());
+    }
+
+    #[test]
+    fn a_worktree_points_to_its_own_and_the_common_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = dir.path().join("main/.git/worktrees/topic");
+        repository(&own);
+        fs::write(own.join("commondir"), "../..\n").unwrap();
+        let tree = dir.path().join("topic");
+        fs::create_dir_all(tree.join("src")).unwrap();
+        fs::write(tree.join(".git"), "gitdir: ../main/.git/worktrees/topic\n").unwrap();
+        let place = found(&tree.join("src")).unwrap();
+        assert_eq!(place.root, tree);
+        let common_dir = dir.path().join("main/.git");
+        let git = GitDirs {
+            git_dir: own,
+            common_dir,
+            named_by_environment: false,
+        };
+        assert_eq!(place.git, Some(git));
+    }
+
+    #[test]
+    fn a_pointer_to_nowhere_is_an_error_that_names_it() {
+        let dir = tempfile::tempdir().unwrap();
+        for bad in ["gitdir: nowhere\n", "gitdir:\n", "something else\n", ""] {
+            fs::write(dir.path().join(".git"), bad).unwrap();
+            let error = discover(dir.path(), &GitEnv::default()).unwrap_err();
+            assert!(error.to_string().contains(".git"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_environment_wins() {
+        let dir = tempfile::tempdir().unwrap();
+        repository(&dir.path().join(".git"));
+        let env = GitEnv {
+            git_dir: Some("elsewhere/../other.git".into()),
+            work_tree: None,
+        };
+        let place = discover(dir.path(), &env).unwrap().unwrap();
+        assert_eq!(place.root, dir.path());
+        let git = place.git.unwrap();
+        assert_eq!(git.git_dir, dir.path().join("other.git"));
+        assert!(git.named_by_environment);
+    }
 }

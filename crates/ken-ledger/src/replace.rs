@@ -105,9 +105,12 @@ impl Ledger {
         let lock = self.begin_replacement(ids)?;
         self.remember_blanked(&lock, events)?;
         if self.parts.git.is_some() {
+            {
+                // Files and lengths the memo knows are replaced.
+                let mut known = self.memo.known();
+                (known.journal, known.journal_names) = (None, false);
+            }
             Journal::new(&*self.parts.local).scrub(events)?;
-            // Lengths the memo holds were those of unblanked lines.
-            self.memo.known().journal = None;
         }
         let copies = self.full_copies(events)?;
         let holding: BTreeSet<_> = copies.iter().map(|(name, _)| name.clone()).collect();

@@ -2,22 +2,9 @@
 
 use ken_core::event::{Body, Event, FrictionRecorded, Recorded, Subject};
 use ken_core::hlc::Hlc;
-use ken_core::id::{EntryId, EventId, IdSource, NodeId, Salt};
+use ken_core::id::{EntryId, EventId, NodeId, Salt};
 use ken_core::kind::Kind;
 use ken_core::time::Timestamp;
-
-/// Counts instead of drawing, so that every test run is the same.
-#[derive(Debug)]
-pub(crate) struct Counting(pub(crate) u128);
-
-impl IdSource for Counting {
-    fn random(&mut self) -> u128 {
-        self.0 += 1;
-        // Spread the bits, so that names and salts differ in all their characters.
-        self.0
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
-    }
-}
 
 /// Returns the time tests begin at.
 pub(crate) fn start() -> Timestamp {
@@ -32,7 +19,7 @@ pub(crate) fn event(n: u64) -> Recorded {
 /// Returns the `n`-th event, about an entry of `kind`.
 pub(crate) fn event_of(n: u64, kind: Kind) -> Recorded {
     let at = start().plus_millis(n);
-    let id = EventId::new(at, u128::from(n) << 64 | u128::from(n) * 7919);
+    let id = EventId::new(at, (u128::from(n) << 64) | (u128::from(n) * 7919));
     Recorded::new(Event {
         id,
         at: Hlc {

@@ -2,7 +2,7 @@
 //!
 //! Sealing too early costs a file, sealing too late a merge conflict. So every doubt seals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::disk::DiskError;
 use crate::git::GitView;
@@ -11,7 +11,7 @@ use crate::journal::{self, Journal, Mark, NO_BRANCH, Position};
 use crate::layout::SegmentName;
 use crate::ledger::{Ledger, list_in};
 use crate::notice::Notice;
-use crate::state::OpenState;
+use crate::state::{OpenSegment, OpenState};
 
 impl Ledger {
     /// Removes from `state` what may not be written any more, after making it durable.
@@ -23,10 +23,10 @@ impl Ledger {
         end: Mark,
         notices: &mut Vec<Notice>,
     ) -> Result<(), DiskError> {
+        let copied = before.node.is_some_and(|node| Some(node) != state.node);
         let Some(git) = &self.parts.git else {
             NO_BRANCH.clone_into(&mut state.branch);
-            self.keep_last_of_each_memory(state, &|_| false)?;
-            return Ok(());
+            return self.keep_last_of_each_memory(state, &|_| copied);
         };
         state.head = git.head_token();
         let head_moved = state.head != before.head;
@@ -37,10 +37,10 @@ impl Ledger {
             }
         }
         // A clone of a virtual machine restarts with the same files; each must go its own way.
-        let all = head_moved || restart == Restart::Yes;
+        let all = copied || head_moved || restart == Restart::Yes;
         state.index = git.index_stat();
         let listed = if all || state.segments.is_empty() || state.index == before.index {
-            Some(std::collections::BTreeSet::new())
+            Some(BTreeSet::new())
         } else {
             git.index_paths().ok()
         };
@@ -59,18 +59,18 @@ impl Ledger {
     fn keep_last_of_each_memory(
         &self,
         state: &mut OpenState,
-        sealed: &dyn Fn(&crate::state::OpenSegment) -> bool,
+        sealed: &dyn Fn(&OpenSegment) -> bool,
     ) -> Result<(), DiskError> {
         let last: BTreeMap<_, SegmentName> = state
             .segments
             .iter()
             .map(|open| (open.name.memory(), open.name.clone()))
             .collect();
-        let (gone, kept) = std::mem::take(&mut state.segments)
+        let (gone, kept): (Vec<OpenSegment>, _) = std::mem::take(&mut state.segments)
             .into_iter()
             .partition(|open| sealed(open) || last.get(&open.name.memory()) != Some(&open.name));
         state.segments = kept;
-        for open in Vec::<crate::state::OpenSegment>::from(gone) {
+        for open in gone {
             let path = open.name.path();
             match self.parts.ken.sync_file(&path) {
                 // Git may take it away at any moment.

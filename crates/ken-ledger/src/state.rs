@@ -48,6 +48,10 @@ pub(crate) struct Memo(Mutex<Known>);
 pub(crate) struct Known {
     pub(crate) state: Option<(Stat, OpenState)>,
     pub(crate) node: Option<NodeId>,
+    /// Whether this process made the names of the journal's files durable.
+    ///
+    /// Another one may have begun or rewritten a file and failed before that.
+    pub(crate) journal_names: bool,
     /// The journal was read up to here …
     pub(crate) journal: Option<Mark>,
     /// … and says the open segments have these lengths.

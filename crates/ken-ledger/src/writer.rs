@@ -14,10 +14,10 @@ use ken_core::time::Timestamp;
 use crate::disk::{DiskError, parent};
 use crate::heal::{Depth, Settled};
 use crate::journal::{Journal, JournalError, Mark, NO_BRANCH, Record};
-use crate::layout::{Form, SegmentName};
+use crate::layout::{self, Form, SegmentName};
 use crate::ledger::Ledger;
 use crate::notice::Notice;
-use crate::state::OpenSegment;
+use crate::state::{OpenSegment, OpenState};
 
 /// Bytes after which a segment is closed and a new one opened.
 pub const SEGMENT_BYTES_MAX: u64 = 1024 * 1024;
@@ -69,14 +69,16 @@ impl Ledger {
         let mut settled = self.settle(&lock, node, Depth::Length)?;
         notices.append(&mut settled.notices);
         if self.parts.git.is_some() {
-            settled.end = Journal::new(&*self.parts.local).roll(settled.end)?;
+            let end = Journal::new(&*self.parts.local).roll(settled.end)?;
+            self.memo.known().journal_names &= end == settled.end;
+            settled.end = end;
         }
         let portions = self.open_segments(batch, &mut settled, now, ids)?;
         let written = match &self.parts.git {
             Some(git) => {
                 let worktree = git.worktree();
                 self.write_journal(&settled, &worktree, &portions)?;
-                self.write_behind_journal(&portions, &mut notices);
+                self.write_behind_journal(&settled, &portions, &mut notices);
                 portions.into_keys().collect()
             }
             None => self.write_durably(portions)?,
@@ -118,6 +120,15 @@ impl Ledger {
             };
             current.insert(memory, name.clone());
             let len = settled.lens.entry(name.clone()).or_insert(0);
+            if *len == 0 {
+                // Whoever opened it may have failed before its name and ours were durable.
+                let dir = layout::memory_dir(memory);
+                self.parts
+                    .ken
+                    .sync_dir(&dir)
+                    .map_err(DiskError::on("sync", &dir))?;
+                settled.unsaved = true;
+            }
             let portion = portions.entry(name).or_insert_with(|| Portion {
                 len: *len,
                 ..Portion::default()
@@ -131,7 +142,7 @@ impl Ledger {
         Ok(portions)
     }
 
-    /// Creates an empty segment whose name is durable.
+    /// Creates an empty segment; its name becomes durable before its first event.
     fn open_segment(
         &self,
         memory: Memory,
@@ -147,7 +158,6 @@ impl Ledger {
             inode,
             journal,
         });
-        settled.unsaved = true;
         Ok(name)
     }
 
@@ -165,7 +175,6 @@ impl Ledger {
         ken.create_dirs(dir).map_err(DiskError::on("create", dir))?;
         ken.create_new(&path, b"")
             .map_err(DiskError::on("create", &path))?;
-        ken.sync_dir(dir).map_err(DiskError::on("sync", dir))?;
         Ok(name)
     }
 
@@ -211,6 +220,10 @@ impl Ledger {
             }
         }
         let journal = Journal::new(&*self.parts.local);
+        if !self.memo.known().journal_names {
+            journal.sync_names()?;
+            self.memo.known().journal_names = true;
+        }
         self.memo.known().journal = None;
         let position = journal.append(settled.end.position, &records)?;
         let mut known = self.memo.known();
@@ -225,10 +238,12 @@ impl Ledger {
     /// Writes segments the journal already vouches for; a failure is told and mended later.
     fn write_behind_journal(
         &self,
+        settled: &Settled,
         portions: &BTreeMap<SegmentName, Portion>,
         notices: &mut Vec<Notice>,
     ) {
         let ken = &self.parts.ken;
+        let before = notices.len();
         for (name, portion) in portions {
             let path = name.path();
             if let Err(error) = ken.append(&path, &portion.bytes()) {
@@ -241,6 +256,15 @@ impl Ledger {
                 });
             }
         }
+        if before < notices.len() {
+            // Readers mend what was not seen whole in this run of the machine. If this cannot be
+            // written either, the next writer mends all the same.
+            let state = OpenState {
+                boot: None,
+                ..settled.state.clone()
+            };
+            let _ = state.save(&*self.parts.worktree, &self.memo);
+        }
     }
 
     /// Outside git: the segments alone carry the write.
@@ -251,9 +275,8 @@ impl Ledger {
         let ken = &self.parts.ken;
         let write = |(name, portion): (&SegmentName, &Portion)| {
             let path = name.path();
-            ken.append(&path, &portion.bytes())
-                .map_err(DiskError::on("write to", &path))?;
-            ken.sync_file(&path).map_err(DiskError::on("sync", &path))
+            ken.append_durably(&path, &portion.bytes())
+                .map_err(DiskError::on("write to", &path))
         };
         if let Err(error) = portions.iter().try_for_each(write) {
             for (name, portion) in &portions {

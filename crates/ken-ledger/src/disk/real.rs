@@ -1,7 +1,9 @@
 //! [`Dir`] over a capability handle: nothing outside it can be reached, no link is followed.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _};
@@ -16,6 +18,15 @@ pub struct RealDir {
     root: cap_std::fs::Dir,
     /// Directory below `root` that paths are relative to; it may not exist yet.
     prefix: String,
+    /// Directories opened before, by path below `root`, with their identities.
+    opened: Mutex<BTreeMap<String, Opened>>,
+}
+
+/// A directory that was opened without following a link, and device and inode it had.
+#[derive(Clone, Debug)]
+struct Opened {
+    dir: Arc<cap_std::fs::Dir>,
+    identity: (u64, u64),
 }
 
 impl RealDir {
@@ -25,6 +36,7 @@ impl RealDir {
         Ok(Self {
             root,
             prefix: prefix.to_owned(),
+            opened: Mutex::default(),
         })
     }
 
@@ -35,8 +47,43 @@ impl RealDir {
             .filter(|part| !part.is_empty())
     }
 
+    /// Opens a directory, or takes it as opened before if the same one is still in its place.
+    ///
+    /// Git removes and remakes folders, and people move them: a handle that is not checked could
+    /// write into a folder nobody looks at any more.
+    fn dir(&self, path: &str) -> io::Result<Arc<cap_std::fs::Dir>> {
+        let whole = self.components(path).collect::<Vec<_>>().join("/");
+        let known = self.opened().get(&whole).cloned();
+        if let Some(known) = known
+            && self
+                .root
+                .symlink_metadata(&whole)
+                .is_ok_and(|now| identity(&now) == Some(known.identity))
+        {
+            return Ok(known.dir);
+        }
+        let dir = Arc::new(self.open_each(path)?);
+        if let Some(identity) = dir.dir_metadata().ok().as_ref().and_then(identity)
+            && !whole.is_empty()
+        {
+            self.opened().insert(
+                whole,
+                Opened {
+                    dir: Arc::clone(&dir),
+                    identity,
+                },
+            );
+        }
+        Ok(dir)
+    }
+
+    fn opened(&self) -> MutexGuard<'_, BTreeMap<String, Opened>> {
+        // The handles are checked before use; a panic elsewhere does not make them wrong.
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Opens a directory, component by component, following nothing.
-    fn dir(&self, path: &str) -> io::Result<cap_std::fs::Dir> {
+    fn open_each(&self, path: &str) -> io::Result<cap_std::fs::Dir> {
         let mut parts = self.components(path);
         let Some(first) = parts.next() else {
             return self.root.try_clone();
@@ -49,7 +96,7 @@ impl RealDir {
     }
 
     /// Opens the directory that holds `path` and returns it with the last component.
-    fn holder<'a>(&self, path: &'a str) -> io::Result<(cap_std::fs::Dir, &'a str)> {
+    fn holder<'a>(&self, path: &'a str) -> io::Result<(Arc<cap_std::fs::Dir>, &'a str)> {
         let name = path.rsplit('/').next().unwrap_or(path);
         Ok((self.dir(parent(path))?, name))
     }
@@ -119,6 +166,12 @@ impl Dir for RealDir {
             .write_all(bytes)
     }
 
+    fn append_durably(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut file = self.open(path, OpenOptions::new().append(true))?;
+        file.write_all(bytes)?;
+        file.sync_data()
+    }
+
     fn truncate(&self, path: &str, len: u64) -> io::Result<()> {
         self.open(path, OpenOptions::new().write(true))?
             .set_len(len)
@@ -129,7 +182,7 @@ impl Dir for RealDir {
     }
 
     fn sync_dir(&self, path: &str) -> io::Result<()> {
-        sync(&self.dir(path)?)
+        sync(&*self.dir(path)?)
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -209,6 +262,18 @@ fn stat_of(metadata: &Metadata, inode: u64) -> Stat {
     }
 }
 
+/// Returns what tells a directory from all others while it exists; `None` where unknown.
+#[cfg(not(windows))]
+fn identity(metadata: &Metadata) -> Option<(u64, u64)> {
+    use cap_fs_ext::MetadataExt as _;
+    metadata.is_dir().then(|| (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(windows)]
+fn identity(_metadata: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
 #[cfg(not(windows))]
 fn inode_listed(metadata: &Metadata) -> u64 {
     cap_fs_ext::MetadataExt::ino(metadata)
@@ -263,4 +328,122 @@ fn sync(dir: &cap_std::fs::Dir) -> io::Result<()> {
 #[cfg(windows)]
 fn sync(_dir: &cap_std::fs::Dir) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> (tempfile::TempDir, RealDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = RealDir::below(folder.path(), "root").unwrap();
+        (folder, dir)
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_empty_until_it_is_made() {
+        let (_folder, dir) = folder();
+        assert_eq!(dir.list("a/b").unwrap(), []);
+        assert_eq!(dir.stat("a/b/c").unwrap(), None);
+        assert_eq!(
+            dir.create_new("a/b/c", b"x").unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+        dir.create_dirs("a/b").unwrap();
+        dir.create_dirs("a/b").unwrap();
+        dir.create_new("a/b/c", b"x").unwrap();
+        dir.sync_file("a/b/c").unwrap();
+        dir.sync_dir("a/b").unwrap();
+        dir.sync_dir("").unwrap();
+        let listed = dir.list("a/b").unwrap();
+        assert_eq!(
+            listed,
+            [("c".to_owned(), dir.stat("a/b/c").unwrap().unwrap())]
+        );
+        assert_eq!(dir.list("a").unwrap(), [], "directories are left out");
+    }
+
+    #[test]
+    fn files_are_created_once_appended_cut_replaced_and_removed() {
+        let (_folder, dir) = folder();
+        dir.create_dirs("").unwrap();
+        dir.create_new("f", b"one").unwrap();
+        let taken = dir.create_new("f", b"").unwrap_err();
+        assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
+        dir.append("f", b" two").unwrap();
+        assert_eq!(dir.read_from("f", 4).unwrap(), b"two");
+        assert_eq!(dir.read_from("f", 99).unwrap(), b"");
+        dir.truncate("f", 3).unwrap();
+        assert_eq!(dir.read("f").unwrap(), b"one");
+        let before = dir.stat("f").unwrap().unwrap();
+        dir.create_new("f.tmp", b"left behind by a crash").unwrap();
+        dir.replace("f", b"new").unwrap();
+        assert_eq!(dir.read("f").unwrap(), b"new");
+        assert_ne!(dir.stat("f").unwrap().unwrap().inode, before.inode);
+        dir.remove("f").unwrap();
+        assert_eq!(dir.list("").unwrap(), []);
+    }
+
+    #[test]
+    fn a_lock_is_held_until_it_is_dropped() {
+        let (_folder, dir) = folder();
+        dir.create_dirs("").unwrap();
+        let held = dir.lock("lock", Wait::UntilFree).unwrap();
+        assert!(held.is_some());
+        assert!(dir.lock("lock", Wait::Never).unwrap().is_none());
+        drop(held);
+        assert!(dir.lock("lock", Wait::Never).unwrap().is_some());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_was_moved_away_is_not_written_to() {
+        let (folder, dir) = folder();
+        dir.create_dirs("a/b").unwrap();
+        dir.create_new("a/b/f", b"old").unwrap();
+        assert_eq!(dir.read("a/b/f").unwrap(), b"old");
+        let at = |path: &str| folder.path().join("root").join(path);
+        std::fs::rename(at("a"), at("moved")).unwrap();
+        assert_eq!(
+            dir.append("a/b/f", b"!").unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+        dir.create_dirs("a/b").unwrap();
+        dir.create_new("a/b/f", b"new").unwrap();
+        dir.append("a/b/f", b"er").unwrap();
+        assert_eq!(std::fs::read(at("a/b/f")).unwrap(), b"newer");
+        assert_eq!(std::fs::read(at("moved/b/f")).unwrap(), b"old");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_call_follows_a_link_on_the_way_or_at_the_end() {
+        let (folder, dir) = folder();
+        dir.create_dirs("real").unwrap();
+        dir.create_new("real/f", b"x").unwrap();
+        let link = |to: &str, at: &str| {
+            std::os::unix::fs::symlink(to, folder.path().join("root").join(at)).unwrap();
+        };
+        assert_eq!(dir.read("real/f").unwrap(), b"x");
+        link("real", "folder");
+        link("real/f", "file");
+        let refused = [
+            dir.read("folder/f").unwrap_err(),
+            dir.read("file").unwrap_err(),
+            dir.append("file", b"y").unwrap_err(),
+            dir.truncate("file", 0).unwrap_err(),
+            dir.stat("file").unwrap_err(),
+            dir.stat("folder/f").unwrap_err(),
+            dir.list("").unwrap_err(),
+            dir.list("folder").unwrap_err(),
+            dir.create_dirs("folder/sub").unwrap_err(),
+            dir.create_new("folder/g", b"").unwrap_err(),
+            dir.rename("real/f", "folder/f").unwrap_err(),
+            dir.lock("file", Wait::Never).unwrap_err(),
+        ];
+        for error in refused {
+            assert!(error.to_string().contains("symbolic link"), "{error}");
+        }
+        assert_eq!(dir.read("real/f").unwrap(), b"x");
+    }
 }

@@ -154,6 +154,23 @@ impl Runner {
     }
 }
 
+/// Returns whether the repository at `git_dir` has a ref of this full name.
+pub(super) fn has_ref(git_dir: &Path, name: &str) -> bool {
+    let mut command = Command::new("git");
+    for variable in CLEARED {
+        command.env_remove(variable);
+    }
+    let ended = command
+        .arg("--git-dir")
+        .arg(git_dir)
+        .args(["rev-parse", "--verify", "--quiet", name])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    ended.is_ok_and(|status| status.success())
+}
+
 /// Reads the answers of `git cat-file --batch` one object at a time.
 fn read_objects(
     output: &mut impl std::io::BufRead,

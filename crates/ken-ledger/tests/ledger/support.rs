@@ -1,32 +1,42 @@
 //! Ledgers on real disks for tests: plain, beside a git that does what it is told, and real git.
-#![allow(dead_code, reason = "each test file uses its part")]
-
-#[path = "../../src/sample.rs"]
-pub mod sample;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
+use crate::sample;
 use ken_core::event::Recorded;
+use ken_core::id::IdSource;
 use ken_ledger::git::GitError;
 use ken_ledger::{Appended, Dir, GitEnv, GitView, Ledger, Notice, Parts, RealDir, Stat, discover};
 
+/// Counts instead of drawing, so that every test run is the same.
+#[derive(Debug)]
+pub(crate) struct Counting(pub(crate) u128);
+
+impl IdSource for Counting {
+    fn random(&mut self) -> u128 {
+        self.0 += 1;
+        // Spread the bits, so that names and salts differ in all their characters.
+        self.0
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+    }
+}
+
 /// A git that stands still until told otherwise.
 #[derive(Debug)]
-pub struct StillGit(pub Mutex<Said>);
+pub(crate) struct StillGit(pub(crate) Mutex<Said>);
 
 #[derive(Clone, Debug)]
-pub struct Said {
-    pub token: String,
-    pub branch: String,
-    pub index: Option<Stat>,
-    pub listed: Option<BTreeSet<String>>,
+pub(crate) struct Said {
+    pub(crate) token: String,
+    pub(crate) branch: String,
+    pub(crate) index: Option<Stat>,
+    pub(crate) listed: Option<BTreeSet<String>>,
 }
 
 impl StillGit {
-    pub fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self(Mutex::new(Said {
             token: "1".into(),
             branch: "refs/heads/main".into(),
@@ -35,7 +45,7 @@ impl StillGit {
         })))
     }
 
-    pub fn say(&self, change: impl FnOnce(&mut Said)) {
+    pub(crate) fn say(&self, change: impl FnOnce(&mut Said)) {
         change(&mut self.0.lock().unwrap());
     }
 
@@ -64,23 +74,27 @@ impl GitView for StillGit {
     fn index_paths(&self) -> Result<BTreeSet<String>, GitError> {
         self.said().listed.ok_or(GitError::NotOffered)
     }
+
+    fn head_paths(&self) -> Result<BTreeSet<String>, GitError> {
+        Ok(BTreeSet::new())
+    }
 }
 
 /// A folder with a ledger beside a [`StillGit`], or plain.
-pub struct Sandbox {
-    pub dir: tempfile::TempDir,
-    pub git: Option<Arc<StillGit>>,
-    pub boot: Option<String>,
-    pub ids: sample::Counting,
+pub(crate) struct Sandbox {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) git: Option<Arc<StillGit>>,
+    pub(crate) boot: Option<String>,
+    pub(crate) ids: Counting,
     next: u64,
 }
 
 impl Sandbox {
-    pub fn in_git() -> Self {
+    pub(crate) fn in_git() -> Self {
         Self::with(Some(StillGit::new()))
     }
 
-    pub fn plain() -> Self {
+    pub(crate) fn plain() -> Self {
         Self::with(None)
     }
 
@@ -92,17 +106,17 @@ impl Sandbox {
             dir,
             git,
             boot,
-            ids: sample::Counting(0),
+            ids: Counting(0),
             next: 0,
         }
     }
 
-    pub fn path(&self, path: &str) -> PathBuf {
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.dir.path().join(path)
     }
 
     /// Opens the ledger as a new process would.
-    pub fn open(&self) -> Ledger {
+    pub(crate) fn open(&self) -> Ledger {
         let local = if self.git.is_some() {
             ".git/ken"
         } else {
@@ -121,11 +135,11 @@ impl Sandbox {
     }
 
     /// Appends the next event in a new process.
-    pub fn add(&mut self) -> (Recorded, Appended) {
+    pub(crate) fn add(&mut self) -> (Recorded, Appended) {
         self.add_to(&self.open())
     }
 
-    pub fn add_to(&mut self, ledger: &Ledger) -> (Recorded, Appended) {
+    pub(crate) fn add_to(&mut self, ledger: &Ledger) -> (Recorded, Appended) {
         self.next += 1;
         let event = sample::event(self.next);
         let batch = std::slice::from_ref(&event);
@@ -135,13 +149,13 @@ impl Sandbox {
         (event, appended)
     }
 
-    pub fn segment(&self, appended: &Appended) -> PathBuf {
+    pub(crate) fn segment(&self, appended: &Appended) -> PathBuf {
         self.path(".ken").join(appended.segments[0].path())
     }
 }
 
 /// Returns every event's line in a ledger, sorted.
-pub fn lines(ledger: &Ledger) -> Vec<String> {
+pub(crate) fn lines(ledger: &Ledger) -> Vec<String> {
     let mut lines = Vec::new();
     for stat in ledger.list().unwrap() {
         let text = ledger.read(&stat.name).unwrap();
@@ -153,7 +167,7 @@ pub fn lines(ledger: &Ledger) -> Vec<String> {
 }
 
 /// Returns the lines of events, sorted.
-pub fn lines_of<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Vec<String> {
+pub(crate) fn lines_of<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Vec<String> {
     let mut lines: Vec<_> = events
         .into_iter()
         .map(|event| event.line().to_owned())
@@ -163,18 +177,18 @@ pub fn lines_of<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Vec<Strin
 }
 
 /// A real repository.
-pub struct Repository {
-    pub dir: tempfile::TempDir,
-    pub ids: sample::Counting,
+pub(crate) struct Repository {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) ids: Counting,
     next: u64,
 }
 
 impl Repository {
-    pub fn new(init: &[&str]) -> Self {
+    pub(crate) fn new(init: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let this = Self {
             dir,
-            ids: sample::Counting(0),
+            ids: Counting(0),
             next: 0,
         };
         let mut arguments = vec!["init", "-q", "-b", "main"];
@@ -195,24 +209,24 @@ impl Repository {
         this
     }
 
-    pub fn identify(&self, work: &Path) {
+    pub(crate) fn identify(&self, work: &Path) {
         run_git(work, &["config", "user.name", "Test"]);
         run_git(work, &["config", "user.email", "test@example.org"]);
     }
 
-    pub fn work(&self) -> PathBuf {
+    pub(crate) fn work(&self) -> PathBuf {
         self.dir.path().join("work")
     }
 
-    pub fn git(&self, arguments: &[&str]) -> String {
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
         run_git(&self.work(), arguments)
     }
 
-    pub fn add(&mut self) -> (Recorded, Appended) {
+    pub(crate) fn add(&mut self) -> (Recorded, Appended) {
         self.add_in(&self.work())
     }
 
-    pub fn add_in(&mut self, work: &Path) -> (Recorded, Appended) {
+    pub(crate) fn add_in(&mut self, work: &Path) -> (Recorded, Appended) {
         self.next += 1;
         let event = sample::event(self.next);
         let batch = std::slice::from_ref(&event);
@@ -224,7 +238,7 @@ impl Repository {
 }
 
 /// Opens the ledger of a worktree as a new process would.
-pub fn open(work: &Path) -> Ledger {
+pub(crate) fn open(work: &Path) -> Ledger {
     let place = discover(work, &GitEnv::default())
         .unwrap()
         .expect("a repository");
@@ -232,7 +246,7 @@ pub fn open(work: &Path) -> Ledger {
 }
 
 /// Runs git and returns its output.
-pub fn run_git(folder: &Path, arguments: &[&str]) -> String {
+pub(crate) fn run_git(folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .arg("-C")
         .arg(folder)
@@ -256,7 +270,7 @@ pub fn run_git(folder: &Path, arguments: &[&str]) -> String {
     text(&output.stdout)
 }
 
-pub fn healed(notices: &[Notice]) -> bool {
+pub(crate) fn healed(notices: &[Notice]) -> bool {
     notices
         .iter()
         .any(|notice| matches!(notice, Notice::Healed { .. }))

@@ -1,11 +1,10 @@
 //! What a check finds, and that it finds it all.
 
-mod support;
-
 use std::fs;
 
+use crate::sample;
+use crate::support::Sandbox;
 use ken_ledger::check::{Finding, Severity};
-use support::{Sandbox, sample};
 
 fn findings(sandbox: &Sandbox) -> Vec<Finding> {
     sandbox.open().init().unwrap();

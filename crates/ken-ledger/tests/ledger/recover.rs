@@ -1,13 +1,12 @@
 //! Getting events back after git or a person took them away.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::sample;
+use crate::support::{Repository, lines, lines_of, open, run_git};
 use ken_ledger::recover::{Recovered, Scope};
-use support::{Repository, lines, lines_of, open, run_git, sample};
 
 fn recover(repository: &mut Repository, work: &Path, scope: Scope) -> Recovered {
     open(work)

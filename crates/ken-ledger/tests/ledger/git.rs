@@ -1,11 +1,9 @@
 //! Sealing with real git, in every kind of repository.
 
-mod support;
-
 use std::fs;
 
+use crate::support::{Repository, lines, lines_of, open, run_git};
 use ken_ledger::{GitEnv, Notice, discover};
-use support::{Repository, lines, lines_of, open, run_git};
 
 /// Returns whether the second of two appends went to another segment.
 fn seals(repository: &mut Repository, between: impl FnOnce(&Repository)) -> bool {

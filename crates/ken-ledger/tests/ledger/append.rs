@@ -1,13 +1,12 @@
 //! Appending, sealing and healing on a real disk beside a git that does what it is told.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 
+use crate::sample;
+use crate::support::{Counting, Sandbox, healed, lines, lines_of};
 use ken_core::kind::Kind;
 use ken_ledger::{Notice, Stat};
-use support::{Sandbox, healed, lines, lines_of, sample};
 
 #[test]
 fn one_segment_takes_the_events_of_many_processes() {
@@ -102,7 +101,7 @@ fn an_index_that_lists_the_segment_seals_and_one_that_does_not_does_not() {
             len: 1,
             modified_ns: 1,
             inode: 1,
-        })
+        });
     });
     let (_, second) = sandbox.add();
     assert_eq!(first.segments, second.segments);
@@ -371,7 +370,7 @@ fn eight_writers_at_once_lose_nothing() {
         for writer in 0..8 {
             let sandbox = &sandbox;
             scope.spawn(move || {
-                let mut ids = sample::Counting(u128::from(writer) << 32);
+                let mut ids = Counting(u128::from(writer) << 32);
                 for n in 0..25 {
                     let event = sample::event(writer * 1000 + n);
                     let ledger = sandbox.open();

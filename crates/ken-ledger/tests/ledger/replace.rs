@@ -1,15 +1,14 @@
 //! Packing and blanking with real git.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use crate::sample;
+use crate::support::{Repository, Sandbox, lines, lines_of, open, run_git};
 use ken_core::event::Recorded;
 use ken_ledger::replace::{ReplaceError, Replaced};
 use ken_ledger::{Notice, layout::Form};
-use support::{Repository, Sandbox, lines, lines_of, open, run_git, sample};
 
 fn pack(repository: &mut Repository, work: &Path) -> Replaced {
     open(work)
