@@ -3,6 +3,7 @@
 //! Chores check or write files of this repository. They never run as part of `ken`, and nothing
 //! that ships depends on this crate.
 
+mod bench;
 mod conformance;
 mod purity;
 mod repository;
@@ -16,6 +17,7 @@ const USAGE: &str = "\
 usage: cargo xtask <chore>
 
 chores:
+  bench ledger          measure rebuild, adds, show and git status; `--help` lists the options
   conformance           write docs/conformance.md from docs/conformance.toml
   conformance --check   check the table, its tests and the written document
   purity                check what ken-core reaches and which crate uses which
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let repository = Repository::of_this_build();
     let outcome = match args.as_slice() {
+        ["bench", "ledger", options @ ..] => bench::ledger(&repository, options),
         ["conformance"] => conformance::write(&repository).map(|()| Vec::new()),
         ["conformance", "--check"] => conformance::check(&repository),
         ["purity"] => purity::check(&repository),

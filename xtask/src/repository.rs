@@ -52,6 +52,10 @@ impl Repository {
         Self { root }
     }
 
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     pub(crate) fn read(&self, path: &str) -> Result<String, String> {
         fs::read_to_string(self.root.join(path))
             .map_err(|error| format!("cannot read `{path}`: {error}"))
