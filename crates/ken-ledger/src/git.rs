@@ -1,7 +1,7 @@
 //! What the ledger wants to know of git, as a port, and the real git behind it.
 //!
 //! Most questions are answered by the stat or bytes of two or three small files ([`real`]); the
-//! `git` program is run only where those cannot answer ([`run`]). Simulated disks bring their own
+//! `git` program is run only where those cannot answer (`run.rs`). Simulated disks bring their own
 //! [`GitView`]; what they do not offer says [`GitError::NotOffered`].
 
 pub mod real;

@@ -5,8 +5,8 @@
 //! of canonical JSON contains. The journal is never read to answer a question about knowledge,
 //! only to mend segments and to recover.
 //!
-//! Invariant: what stands before the end that [`Journal::settle`] returned was synced, or nobody
-//! was told of it.
+//! Invariant: every event somebody was told of stands in a synced part of a file whose name is
+//! durable; what follows it is one batch at most, of which nobody was told.
 
 use std::collections::BTreeSet;
 
@@ -248,12 +248,8 @@ impl<'a> Journal<'a> {
             if file < from.file {
                 continue;
             }
-            let offset = if file == from.file {
-                self.record_start(from)?
-            } else {
-                0
-            };
-            let bytes = self.read(file, offset)?;
+            let offset = if file == from.file { from.offset } else { 0 };
+            let (offset, bytes) = self.records_from(file, offset)?;
             for (line, text) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
                 match text.strip_suffix(b"\n").map(parse) {
                     Some(Some(record)) => visit(&record),
@@ -298,13 +294,17 @@ impl<'a> Journal<'a> {
         Ok(scrubbed)
     }
 
-    /// Returns an offset records begin at: a scrub may have moved what `position` pointed to.
-    fn record_start(&self, position: Position) -> Result<u64, DiskError> {
-        let Some(before) = position.offset.checked_sub(1) else {
-            return Ok(0);
-        };
-        let begins = self.read(position.file, before)?.first() == Some(&b'\n');
-        Ok(if begins { position.offset } else { 0 })
+    /// Returns the records from `offset` on, or all where none begins there: a scrub may have
+    /// moved what it pointed to.
+    fn records_from(&self, file: u32, offset: u64) -> Result<(u64, Vec<u8>), DiskError> {
+        if let Some(before) = offset.checked_sub(1) {
+            let mut bytes = self.read(file, before)?;
+            if bytes.first() == Some(&b'\n') {
+                bytes.remove(0);
+                return Ok((offset, bytes));
+            }
+        }
+        Ok((0, self.read(file, 0)?))
     }
 
     fn lines_before(&self, file: u32, offset: u64) -> Result<u64, DiskError> {

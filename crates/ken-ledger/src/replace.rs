@@ -1,7 +1,7 @@
 //! Packing and blanking: segments become packs, and git gets a commit of exactly that.
 //!
 //! Replacing files is the only way lines leave the tree, so it is written down first
-//! ([`intent`]) and finished by the next writing command if it was interrupted.
+//! (`intent.rs`) and finished by the next writing command if it was interrupted.
 //!
 //! Invariant: a segment is removed only while packs in the tree hold every one of its events.
 

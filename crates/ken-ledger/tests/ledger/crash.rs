@@ -16,9 +16,9 @@ use crate::support::{Counting, StillGit, lines};
 /// Ways a restart may treat what was not synced, tried at each point of stopping.
 fn restarts() -> u64 {
     if std::env::var_os("KEN_LONG").is_some() {
-        500
+        100
     } else {
-        6
+        4
     }
 }
 

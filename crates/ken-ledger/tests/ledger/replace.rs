@@ -394,7 +394,7 @@ fn a_pack_that_was_stashed_before_its_commit_is_undone() {
 #[test]
 fn outside_git_sealed_segments_are_packed_and_blanked() {
     let mut sandbox = Sandbox::plain();
-    let batch: Vec<_> = (10..9000).map(sample::event).collect();
+    let batch: Vec<_> = (10..7500).map(sample::event).collect();
     sandbox
         .open()
         .append(&batch, sample::start(), &mut sandbox.ids)
