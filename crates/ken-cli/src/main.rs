@@ -1,7 +1,7 @@
 //! The `ken` program: arguments in, an exit code out.
 //!
 //! Nothing is decided here. [`args`] says what can be typed, [`commands`] asks the engine,
-//! [`print`] is the only road to stdout and stderr, [`failure`] sorts what went wrong, [`world`]
+//! [`mod@print`] is the only road to stdout and stderr, [`failure`] sorts what went wrong, [`world`]
 //! turns the environment into what the engine needs.
 
 mod args;

@@ -66,8 +66,7 @@ pub(super) fn run(session: &mut Session<'_>, command: LedgerCommand) -> Result<E
 
 fn pack(session: &mut Session<'_>) -> Result<Exit, Failure> {
     let progress = Progress::start(session.printer, "packing", None);
-    let replaced = session.write(|engine, _| Ok(engine.pack()?))?;
-    drop(progress);
+    let replaced = session.write(|engine, _| progress.during(|| Ok(engine.pack()?)))?;
     let object = ReplacedObject::new(&replaced);
     if session.is_json() {
         session.printer.json(&object)?;
@@ -99,8 +98,7 @@ fn pack(session: &mut Session<'_>) -> Result<Exit, Failure> {
 
 fn check(session: &mut Session<'_>) -> Result<Exit, Failure> {
     let progress = Progress::start(session.printer, "checking every line", None);
-    let checked = session.read(|engine| Ok(engine.check_ledger()?))?;
-    drop(progress);
+    let checked = session.read(|engine| progress.during(|| Ok(engine.check_ledger()?)))?;
     let damaged = checked
         .findings
         .iter()

@@ -31,6 +31,18 @@ impl Progress {
         Self(bar)
     }
 
+    /// Is shown while `act` is under way and gone before anything else is said.
+    pub(crate) fn during<T>(self, act: impl FnOnce() -> T) -> T {
+        let result = act();
+        drop(self);
+        result
+    }
+
+    /// Steps aside while `act` writes to the same terminal.
+    pub(crate) fn aside<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.0.suspend(act)
+    }
+
     /// Goes on by `amount`.
     pub(crate) fn advance(&self, amount: u64) {
         self.0.inc(amount);

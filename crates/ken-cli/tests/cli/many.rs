@@ -124,6 +124,21 @@ fn what_policy_refuses_names_its_line_too() {
 }
 
 #[test]
+fn what_the_guard_refuses_keeps_its_whole_batch_out() {
+    let env = plain();
+    let secret = format!("{}{}", "ghp_", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2");
+    let input = lines(3).replacen("Lesson 2", &secret, 1);
+    insta::assert_snapshot!(env.run_with(&input, ["add", "--from-jsonl", "-"]), @"
+    exit: 1
+    ----- stderr -----
+    error: lines 1 to 3: the guard refused `statement`: it looks like it holds github-token
+
+    hint: 0 entries before this batch of lines were added; mend the line and give the rest again
+    ");
+    assert_eq!(env.run(["list"]).success().stdout, "");
+}
+
+#[test]
 fn a_name_twice_in_one_file_is_refused() {
     let env = plain();
     let line =

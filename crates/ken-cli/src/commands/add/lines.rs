@@ -51,7 +51,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &AddArgs, path: &Path) -> Res
             Err(failure) => break Err(failure),
         };
         let place = (batch.first, batch.last);
-        match write_batch(session, &mut engine, batch, &by) {
+        match write_batch(session, &mut engine, batch, (&by, &progress)) {
             Ok(count) => added += count,
             Err(failure) => break Err(failure.at(format_args!("lines {} to {}", place.0, place.1))),
         }
@@ -126,7 +126,7 @@ fn write_batch(
     session: &mut Session<'_>,
     engine: &mut Engine,
     batch: Batch,
-    by: &Actor,
+    (by, progress): (&Actor, &Progress),
 ) -> Result<u64, Failure> {
     let ids = engine.add_many(batch.proposals, by)?;
     for id in &ids {
@@ -137,7 +137,7 @@ fn write_batch(
             session.printer.line(id)?;
         }
     }
-    session.printer.flush()?;
+    progress.aside(|| session.printer.flush())?;
     Ok(ids.len() as u64)
 }
 
