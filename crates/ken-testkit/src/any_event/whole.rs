@@ -1,12 +1,14 @@
 //! Changes that belong to no single entry.
 
+use ken_core::content::FrictionType;
 use ken_core::decide::Draft;
 use ken_core::event::{
-    Body, ConfigChanged, ContradictionFlagged, ContradictionResolved, DomainAction,
-    DomainOverridden, DomainStrategyChanged, Keep, OriginRevoked, Outcome, PairDismissed, PairKind,
-    PeerTrustChanged, RetrievalMissed, RunClosed, Subject, Switch,
+    ApprovalGranted, Body, ConfigChanged, ContradictionFlagged, ContradictionResolved,
+    DomainAction, DomainOverridden, DomainStrategyChanged, ForageCompleted, ForageMode,
+    ForageRequested, FrictionRecorded, Keep, KnowledgeDistilled, OriginRevoked, Outcome,
+    PairDismissed, PairKind, PeerTrustChanged, RetrievalMissed, RunClosed, Subject, Switch,
 };
-use ken_core::id::EventId;
+use ken_core::id::{EntryId, EventId};
 use serde_json::json;
 
 use super::{Play, Turn};
@@ -128,20 +130,45 @@ fn peer(turn: &mut Turn) -> Body {
 
 /// What changes no state yet but must pass through.
 fn run(play: &mut Play, turn: &mut Turn) -> Body {
-    if turn.choice.one_in(2) {
-        let query = play.text("how does {} work");
-        return Body::RetrievalMissed(RetrievalMissed {
-            query,
+    let entry: EntryId = "L-00000000".parse().expect("an entry id");
+    match turn.choice.below(7) {
+        0 => Body::RunClosed(RunClosed {
+            run: play.word(),
+            outcome: Outcome::Abandoned,
+            quality_milli: Some(700),
+            rounds: 2,
+            cost_micros: 1,
+            strategy: None,
+            agents: vec![turn.by.clone()],
+        }),
+        1 => Body::RetrievalMissed(RetrievalMissed {
+            query: play.text("how does {} work"),
             top_milli: 120,
-        });
+        }),
+        2 => Body::FrictionRecorded(FrictionRecorded {
+            friction: FrictionType::ToolError,
+            context: json!({ "said": [play.word(), 0.5, null] }),
+        }),
+        3 => Body::ApprovalGranted(ApprovalGranted {
+            entry,
+            artifact: play.text("read {}"),
+            signature: None,
+        }),
+        4 => Body::KnowledgeDistilled(KnowledgeDistilled {
+            entry,
+            sources: vec![entry],
+            cluster_weight_milli: 3100,
+        }),
+        5 => Body::ForageRequested(ForageRequested {
+            mode: ForageMode::Operator,
+            reason: play.text("missing {}"),
+        }),
+        _ => Body::ForageCompleted(ForageCompleted {
+            request: play.fresh_id(turn),
+            fetched: 3,
+            admitted: 1,
+            rejected: 2,
+            duration_ms: 40,
+        }),
     }
-    Body::RunClosed(RunClosed {
-        run: play.word(),
-        outcome: Outcome::Abandoned,
-        quality_milli: Some(700),
-        rounds: 2,
-        cost_micros: 1,
-        strategy: None,
-        agents: vec![turn.by.clone()],
-    })
 }

@@ -1,0 +1,431 @@
+//! Rows of the requirement matrix about what happens to an entry over time.
+
+use ken_core::content::Changes;
+use ken_core::decide::{self, Draft, Refusal};
+use ken_core::event::{
+    AdmissionVerdict, ArchiveReason, Archived, BlankReason, Body, Channel, ConfigChanged,
+    EVENT_TYPES, EventBlanked, MergeStrategy, Merged, Overlay, Provenance, QuarantineLifted,
+    Recorded, Relation, RetractReason, RunEffects, StatusChanged, Subject, Switch,
+};
+use ken_core::id::{EntryId, EventId};
+use ken_core::kind::Kind;
+use ken_core::state::{EventSet, State};
+use ken_core::status::Status;
+use serde_json::json;
+
+use crate::stage::{Stage, citation, proposal};
+
+fn learned() -> (Stage, EntryId) {
+    let mut stage = Stage::new();
+    let id = stage.add(Kind::Learning, "Retry on 503");
+    (stage, id)
+}
+
+fn state(stage: &Stage) -> State {
+    let mut set = EventSet::default();
+    for event in &stage.events {
+        set.add(Recorded::new(event.clone()));
+    }
+    set.fold()
+}
+
+#[test]
+fn prv_01_prv_02_every_agreement_is_counted_by_how_it_came_about() {
+    let (mut stage, id) = learned();
+    for provenance in [
+        Provenance::Independent,
+        Provenance::Primed,
+        Provenance::Primed,
+        Provenance::Unwitnessed,
+        Provenance::Manual,
+    ] {
+        stage.found(id, provenance, "2026-11-15");
+    }
+    let found = stage.entry(id).confirmation;
+    assert_eq!((found.independent, found.manual), (1, 1));
+    assert_eq!((found.primed, found.unwitnessed), (2, 1));
+}
+
+#[test]
+fn prv_06_a_new_entry_is_independent_and_dated_by_its_proposal() {
+    let (stage, id) = learned();
+    let found = stage.entry(id).confirmation;
+    assert_eq!(found.provenance, Some(Provenance::Independent));
+    assert_eq!(found.last.unwrap().to_string(), "2026-11-14");
+    assert_eq!(found.by, Some(stage.events[0].id));
+    assert_eq!(found.independent, 0);
+}
+
+#[test]
+fn dec_09_prv_07_primed_confirmation_never_refreshes() {
+    let (mut stage, id) = learned();
+    stage.found(id, Provenance::Primed, "2027-01-01");
+    stage.found(id, Provenance::Unwitnessed, "2027-01-01");
+    let found = stage.entry(id).confirmation;
+    assert_eq!(found.last.unwrap().to_string(), "2026-11-14");
+    assert_eq!(found.by, Some(stage.events[0].id));
+}
+
+#[test]
+fn dec_07_dec_08_independent_and_manual_confirmation_refresh() {
+    for provenance in [Provenance::Independent, Provenance::Manual] {
+        let (mut stage, id) = learned();
+        let event = stage.found(id, provenance, "2026-12-01");
+        let found = stage.entry(id).confirmation;
+        assert_eq!(found.last.unwrap().to_string(), "2026-12-01");
+        assert_eq!(found.by, Some(event));
+    }
+}
+
+#[test]
+fn dec_02_decay_can_archive_after_a_finding_that_was_dated_back() {
+    let (mut stage, id) = learned();
+    let event = stage.found(id, Provenance::Manual, "2026-11-13");
+    let found = stage.entry(id).confirmation;
+    assert_eq!(found.last.unwrap().to_string(), "2026-11-14");
+    assert_eq!(found.by, Some(event));
+    let draft = decide::archive(&stage.entry(id), ArchiveReason::Decay).unwrap();
+    stage.write(draft);
+    assert!(stage.entry(id).archived.is_some());
+}
+
+#[test]
+fn dec_05_dec_10_archiving_keeps_everything() {
+    let (mut stage, id) = learned();
+    let before = stage.entry(id);
+    stage.write(decide::archive(&before, ArchiveReason::Decay).unwrap());
+    let archived = stage.entry(id);
+    assert!(!archived.is_live());
+    assert_eq!(archived.content, before.content);
+    assert_eq!(archived.citations, before.citations);
+    assert_eq!(archived.status, before.status);
+    let again = decide::archive(&archived, ArchiveReason::Manual);
+    assert_eq!(again, Err(Refusal::AlreadyArchived(id)));
+}
+
+#[test]
+fn dec_06_an_archived_entry_comes_back_with_its_old_status() {
+    let (mut stage, id) = learned();
+    let draft = decide::set_status(&stage.entry(id), Status::Active, &ada(), None);
+    stage.write(draft.unwrap());
+    stage.write(decide::archive(&stage.entry(id), ArchiveReason::Age).unwrap());
+    stage.write(decide::restore(&stage.entry(id), None).unwrap());
+    let back = stage.entry(id);
+    assert!(back.is_live());
+    assert_eq!(back.status.value, Status::Active);
+    assert_eq!(
+        decide::restore(&back, None),
+        Err(Refusal::NothingToRestore(id))
+    );
+}
+
+#[test]
+fn dec_06_recurrence_makes_archiving_by_decay_void() {
+    for (because, provenance, stays) in [
+        (ArchiveReason::Decay, Provenance::Independent, false),
+        (ArchiveReason::Decay, Provenance::Manual, false),
+        (ArchiveReason::Decay, Provenance::Primed, true),
+        (ArchiveReason::Age, Provenance::Independent, true),
+        (ArchiveReason::Manual, Provenance::Independent, true),
+    ] {
+        let (mut stage, id) = learned();
+        stage.write(decide::archive(&stage.entry(id), because).unwrap());
+        stage.found(id, provenance, "2026-12-01");
+        let archived = stage.entry(id).archived.is_some();
+        assert_eq!(archived, stays, "{because:?} then {provenance:?}");
+    }
+}
+
+#[test]
+fn dec_06_decay_that_knew_the_confirmation_stands() {
+    let (mut stage, id) = learned();
+    let known = stage.found(id, Provenance::Independent, "2026-12-01");
+    stage.write(decide::archive(&stage.entry(id), ArchiveReason::Decay).unwrap());
+    assert_eq!(stage.entry(id).archived.unwrap().events.len(), 1);
+    // Another replica that knew only the proposal archived too: that one is void.
+    for (rests_on, stands) in [
+        (Some(known), true),
+        (Some(stage.events[0].id), false),
+        (None, false),
+    ] {
+        let body = Archived {
+            because: ArchiveReason::Decay,
+            rests_on,
+        };
+        let event = stage.about(id, Body::Archived(body));
+        let archived = stage.entry(id).archived.unwrap();
+        assert_eq!(archived.events.contains(&event), stands, "{rests_on:?}");
+    }
+}
+
+#[test]
+fn dec_13_archiving_by_age_preserves_provenance() {
+    let (mut stage, id) = learned();
+    let before = stage.entry(id);
+    stage.write(decide::archive(&before, ArchiveReason::Age).unwrap());
+    let archived = stage.entry(id);
+    assert_eq!(archived.archived.unwrap().because, ArchiveReason::Age);
+    assert_eq!(archived.citations, before.citations);
+    assert_eq!(archived.confirmation, before.confirmation);
+}
+
+#[test]
+fn prv_13_prv_14_citations_cannot_be_undone() {
+    let (mut stage, id) = learned();
+    let draft = decide::cite(&stage.entry(id), citation("pr:142")).unwrap();
+    let cited = stage.event(stage.events[0].id);
+    let event = stage.write(draft);
+    let refusal = decide::undo(&stage.entry(id), &stage.event(event), &stage.events);
+    assert_eq!(
+        refusal.unwrap_err().to_string(),
+        "a citation (provenance is append-only) cannot be undone"
+    );
+    // Undoing the proposal retracts; what it cited stays.
+    let draft = decide::undo(&stage.entry(id), &cited, &stage.events).unwrap();
+    stage.write(draft);
+    let entry = stage.entry(id);
+    assert_eq!(entry.retracted.unwrap().reason, RetractReason::Withdrawn);
+    assert_eq!(entry.citations.len(), 2);
+}
+
+#[test]
+fn prv_13_citing_the_same_twice_changes_nothing() {
+    let (stage, id) = learned();
+    let again = decide::cite(&stage.entry(id), citation("commit:3fce3b5"));
+    assert_eq!(again, Err(Refusal::NothingChanges));
+}
+
+#[test]
+fn prv_19_prv_21_a_merge_names_everything_it_absorbed() {
+    let mut stage = Stage::new();
+    let [target, one, two] =
+        ["Retry on 503", "Retry on 503 errors", "503: retry"].map(|s| stage.add(Kind::Learning, s));
+    for source in [one, two] {
+        let body = Body::Merged(Merged {
+            target,
+            sources: vec![source],
+            strategy: MergeStrategy::KeepTarget,
+            changes: Changes::default(),
+            replaces: stage.entry(target).revision,
+        });
+        let about = vec![target.into(), source.into()];
+        stage.write(Draft { about, body });
+    }
+    let merged = stage.entry(target);
+    assert_eq!(merged.merged_from, [one, two].into());
+    assert_eq!(merged.content.unwrap().statement.as_str(), "Retry on 503");
+    let absorbed = stage.entry(one);
+    assert_eq!(absorbed.merged_into, Some(target));
+    assert!(!absorbed.is_live() && absorbed.content.is_some());
+}
+
+#[test]
+fn evt_01_evt_04_the_lines_alone_give_the_state_back() {
+    let (mut stage, id) = learned();
+    let effect = json!({
+        "entry": id, "alpha_milli": 1500, "beta_milli": 0, "shown": 2, "blind": 1,
+    });
+    let body = RunEffects {
+        run: "run-1".to_owned(),
+        effects: vec![serde_json::from_value(effect).unwrap()],
+    };
+    stage.about(id, Body::RunEffects(body));
+    let before = state(&stage);
+    let mut replayed = EventSet::default();
+    for event in stage.events.iter().rev() {
+        let line = Recorded::new(event.clone()).line().to_owned();
+        replayed.add(Recorded::parse(line.as_bytes()).unwrap());
+    }
+    let after = replayed.fold();
+    assert_eq!(after.to_bytes(), before.to_bytes());
+    assert_eq!(after.hash(), before.hash());
+    let tallies = &after.entries[&id].tallies;
+    assert_eq!((tallies.shown, tallies.blind), (2, 1));
+    assert_eq!(tallies.days.values().next().unwrap().alpha_milli, 1500);
+}
+
+#[test]
+fn evt_02_the_event_types_form_a_closed_set() {
+    let design = "entry.proposed entry.revised entry.cited entry.confirmed entry.status_changed \
+        entry.scope_changed entry.archived entry.restored entry.retracted entry.merged \
+        entry.superseded entry.linked entry.reanchored quarantine.lifted overlay.set \
+        pair.dismissed contradiction.flagged contradiction.resolved run.closed run.effects \
+        feedback.given retrieval.missed friction.recorded approval.granted origin.revoked \
+        config.changed confidence.reset event.blanked knowledge.distilled peer.trust_changed \
+        forage.requested forage.completed domain.strategy_changed domain.overridden";
+    assert_eq!(EVENT_TYPES.join(" "), design);
+}
+
+#[test]
+fn evt_03_operator_marks_are_events_and_leave_truth_alone() {
+    let (mut stage, id) = learned();
+    let before = stage.entry(id);
+    let draft = decide::set_overlay(&before, Overlay::Pin, Switch::On, None).unwrap();
+    let pin = stage.write(draft);
+    let pinned = stage.entry(id);
+    assert_eq!(pinned.overlays[&Overlay::Pin].heads, [pin]);
+    assert_eq!(pinned.confirmation, before.confirmation);
+    assert_eq!(pinned.status, before.status);
+    let again = decide::set_overlay(&pinned, Overlay::Pin, Switch::On, None);
+    assert_eq!(again, Err(Refusal::NothingChanges));
+    let draft = decide::undo(&pinned, &stage.event(pin), &stage.events).unwrap();
+    stage.write(draft);
+    let mark = stage.entry(id).overlays[&Overlay::Pin].state;
+    assert_eq!(mark, Switch::Off);
+}
+
+#[test]
+fn evt_05_configuration_is_an_event() {
+    let mut stage = Stage::new();
+    let mut replaces: Vec<EventId> = Vec::new();
+    for runs in [10, 25] {
+        let body = Body::ConfigChanged(ConfigChanged {
+            key: "decay/runs".parse().unwrap(),
+            value: json!(runs),
+            replaces,
+        });
+        let about = vec![Subject::Other("config".to_owned())];
+        replaces = vec![stage.write(Draft { about, body })];
+    }
+    let setting = &state(&stage).workspace.settings["config/decay/runs"];
+    assert_eq!(setting.value, json!(25));
+    assert_eq!(setting.heads, replaces);
+}
+
+#[test]
+fn man_04_every_own_change_can_be_taken_back() {
+    let (mut stage, id) = learned();
+    let other = stage.add(Kind::Learning, "Back off");
+    let changes = Changes {
+        statement: Some("Never retry".parse().unwrap()),
+        ..Changes::default()
+    };
+    let entry = stage.entry(id);
+    let drafts = [
+        decide::revise(&entry, changes, None, Channel::Command, None),
+        decide::set_status(&entry, Status::Verified, &ada(), None),
+        decide::confirm(&entry, &ada(), "2027-01-01".parse().unwrap()),
+        decide::link(&entry, &stage.entry(other), Relation::Refines),
+        decide::archive(&entry, ArchiveReason::Manual),
+        decide::retract(&entry, RetractReason::False, Channel::Command, None),
+    ];
+    for draft in drafts {
+        let before = stage.entry(id);
+        let event = stage.write(draft.unwrap());
+        let draft = decide::undo(&stage.entry(id), &stage.event(event), &stage.events);
+        let name = stage.event(event).body.type_name().to_owned();
+        stage.write(draft.unwrap());
+        let after = stage.entry(id);
+        assert_eq!(after.content, before.content, "{name}");
+        assert_eq!(after.status.value, before.status.value, "{name}");
+        assert_eq!(after.confirmation, before.confirmation, "{name}");
+        assert_eq!(after.links, before.links, "{name}");
+        assert_eq!(after.is_live(), before.is_live(), "{name}");
+    }
+}
+
+fn ada() -> ken_core::actor::Actor {
+    "human:ada".parse().unwrap()
+}
+
+#[test]
+fn agents_can_neither_blank_nor_lift_nor_verify() {
+    let (mut stage, id) = learned();
+    stage.by("agent:codex");
+    let agent = "agent:codex".parse().unwrap();
+    let secret = Recorded::new(stage.events[0].clone());
+    let target = secret.event.id;
+    let refused = |result: Result<Draft, Refusal>| {
+        assert!(matches!(result, Err(Refusal::PersonNeeded { .. })));
+    };
+    refused(decide::blank(&secret, &agent, BlankReason::Secret));
+    refused(decide::set_status(
+        &stage.entry(id),
+        Status::Verified,
+        &agent,
+        None,
+    ));
+    // Even written past the door it has no effect.
+    let reason = BlankReason::Secret;
+    let order = |event| Body::EventBlanked(EventBlanked { event, reason });
+    stage.about(id, order(target));
+    assert!(state(&stage).entries[&id].content.is_some());
+    stage.by("ci:main");
+    stage.about(id, order(target));
+    assert!(state(&stage).entries[&id].content.is_none());
+}
+
+#[test]
+fn a_quarantine_is_lifted_by_a_person_and_gives_the_old_status_back() {
+    let mut stage = Stage::new();
+    let it = proposal(Kind::Learning, "Retry on 503");
+    let id = EventId::new("2026-11-14T10:00:00Z".parse().unwrap(), 99);
+    let entry = EntryId::created_by(id, it.kind);
+    let draft = decide::propose(id, it).unwrap();
+    stage.write_as(id, draft, AdmissionVerdict::Quarantined);
+    assert!(!stage.entry(entry).is_live());
+    let lifted = |lifts| {
+        let reason = "looked at it".parse().unwrap();
+        Body::QuarantineLifted(QuarantineLifted { lifts, reason })
+    };
+    stage.by("agent:codex");
+    stage.about(entry, lifted(vec![id]));
+    assert_eq!(stage.entry(entry).quarantine, [id]);
+    stage.by("human:ada");
+    let reason = "looked at it".parse().unwrap();
+    let draft = decide::lift_quarantine(&stage.entry(entry), &ada(), reason).unwrap();
+    stage.write(draft);
+    let free = stage.entry(entry);
+    assert!(free.is_live());
+    assert_eq!(free.status.value, Status::Candidate);
+}
+
+#[test]
+fn a_revision_beats_the_wording_from_2099_it_was_based_on() {
+    let (mut stage, id) = learned();
+    let say = |text: &str| Changes {
+        statement: Some(text.parse().unwrap()),
+        ..Changes::default()
+    };
+    stage.later("2099-01-01T00:00:00Z");
+    let draft = decide::revise(
+        &stage.entry(id),
+        say("From 2099"),
+        None,
+        Channel::Command,
+        None,
+    );
+    stage.write(draft.unwrap());
+    stage.later("2026-11-15T00:00:00Z");
+    let draft = decide::revise(
+        &stage.entry(id),
+        say("From today"),
+        None,
+        Channel::Command,
+        None,
+    );
+    let event = stage.write(draft.unwrap());
+    let entry = stage.entry(id);
+    assert_eq!(entry.content.unwrap().statement.as_str(), "From today");
+    assert_eq!(entry.revision, [event]);
+    assert!(entry.concurrent.is_empty());
+}
+
+#[test]
+fn what_a_newer_build_wrote_makes_the_entry_read_only() {
+    let (mut stage, id) = learned();
+    let body = Body::StatusChanged(StatusChanged {
+        to: Status::Active,
+        replaces: Vec::new(),
+        reason: None,
+    });
+    stage.about(id, body);
+    let last = stage.events.len() - 1;
+    stage.events[last].unknown_fields = 1;
+    let entry = stage.entry(id);
+    assert_eq!(entry.history.unknown, 1);
+    assert_eq!(
+        decide::archive(&entry, ArchiveReason::Manual),
+        Err(Refusal::ReadOnly(id))
+    );
+}

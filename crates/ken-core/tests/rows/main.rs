@@ -1,0 +1,7 @@
+//! Rows of the requirement matrix that the core alone can show.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod lifecycle;
+mod requirements;
+mod stage;

@@ -1,0 +1,216 @@
+//! The files in `schemas/v1/` are what the types say, and events are what the schemas say.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the core does no I/O; its schema files are compared here"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use jsonschema::Validator;
+use ken_core::canonical;
+use ken_core::event::{Body, EVENT_TYPES, Proposed};
+use ken_core::kind::Kind;
+use ken_core::schema::schemas;
+use ken_testkit::any_event::{History, Manners, STEPS, play};
+use ken_testkit::laws::Folded;
+use serde_json::{Value, json};
+
+/// A way to break a line.
+type Break = (&'static str, fn(&mut Value));
+
+const HINT: &str = "run `KEN_BLESS=1 cargo nextest run -p ken-core --test schemas`";
+
+/// Histories whose events are validated.
+const SAMPLE: u64 = 150;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/v1")
+}
+
+fn pretty(schema: &Value) -> String {
+    serde_json::to_string_pretty(schema).unwrap() + "\n"
+}
+
+fn histories() -> impl Iterator<Item = History> {
+    (1..=SAMPLE).map(|seed| {
+        let mix = |n: u64| {
+            (seed << 32 | n)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .rotate_left(29)
+        };
+        let numbers: Vec<u64> = (0..STEPS as u64)
+            .map(|n| mix(n).wrapping_mul(0xbf58_476d_1ce4_e5b9))
+            .collect();
+        play(Manners::Any, &numbers)
+    })
+}
+
+fn validators() -> BTreeMap<String, Validator> {
+    let compiled = schemas().into_iter().map(|(name, schema)| {
+        let validator = jsonschema::draft202012::new(&schema).expect(&name);
+        (name, validator)
+    });
+    compiled.collect()
+}
+
+#[test]
+fn schema_files_are_up_to_date() {
+    let wanted = schemas();
+    if env::var_os("KEN_BLESS").is_some() {
+        fs::create_dir_all(folder()).unwrap();
+        for (name, schema) in &wanted {
+            fs::write(folder().join(name), pretty(schema)).unwrap();
+        }
+    }
+    for (name, schema) in &wanted {
+        let text = fs::read_to_string(folder().join(name)).unwrap_or_default();
+        // A checkout with Windows line ends is no difference.
+        let text = text.replace("\r\n", "\n");
+        assert!(text == pretty(schema), "schemas/v1/{name} differs: {HINT}");
+    }
+    for file in fs::read_dir(folder()).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        assert!(wanted.contains_key(&name), "schemas/v1/{name} is surplus");
+    }
+}
+
+#[test]
+fn ent_22_every_event_type_and_kind_has_a_schema_of_draft_2020_12() {
+    let files = schemas();
+    for (name, schema) in &files {
+        let draft = "https://json-schema.org/draft/2020-12/schema";
+        assert_eq!(schema["$schema"], draft, "{name}");
+        assert!(jsonschema::draft202012::meta::is_valid(schema), "{name}");
+    }
+    for name in EVENT_TYPES {
+        assert!(files.contains_key(&format!("event.{name}.json")), "{name}");
+    }
+    for kind in Kind::ALL {
+        assert!(files.contains_key(&format!("entry.{kind}.json")), "{kind}");
+    }
+    assert_eq!(files.len(), EVENT_TYPES.len() + Kind::ALL.len() + 1);
+}
+
+#[test]
+fn events_and_entries_validate_against_their_schemas() {
+    let validators = validators();
+    let mut met = BTreeSet::new();
+    for history in histories() {
+        for copy in &history.copies {
+            let line: Value = serde_json::from_str(copy.line()).unwrap();
+            let name = copy.event.body.type_name();
+            let Some(schema) = validators.get(&format!("event.{name}.json")) else {
+                assert!(matches!(copy.event.body, Body::Unknown { .. }));
+                continue;
+            };
+            let readable = !matches!(copy.event.body, Body::Unknown { .. });
+            let verdict = schema.validate(&line);
+            assert_eq!(verdict.is_ok(), readable, "{}: {verdict:?}", copy.line());
+            met.insert(name.to_owned());
+            if let Some(data) = copy.event.get::<Proposed>() {
+                let content = serde_json::to_value(&data.content).unwrap();
+                let verdict = validators[&format!("entry.{}.json", data.kind)].validate(&content);
+                assert!(verdict.is_ok(), "{content}: {verdict:?}");
+            }
+        }
+        for entry in Folded::of(&history).state.entries.values() {
+            let entry = serde_json::to_value(entry).unwrap();
+            let verdict = validators["entry.json"].validate(&entry);
+            assert!(verdict.is_ok(), "{entry}: {verdict:?}");
+        }
+    }
+    let missing: Vec<_> = EVENT_TYPES.iter().filter(|t| !met.contains(**t)).collect();
+    assert!(missing.is_empty(), "never generated: {missing:?}");
+}
+
+#[test]
+fn gat_01_broken_events_do_not_validate() {
+    let validators = validators();
+    let breaks: &[Break] = &[
+        ("no id", |line| {
+            drop(line.as_object_mut().unwrap().remove("id"));
+        }),
+        ("an id in another spelling", |line| {
+            line["id"] = json!("01jc");
+        }),
+        ("a date for a clock", |line| {
+            line["at"] = json!("2026-11-14");
+        }),
+        ("nobody", |line| {
+            line["by"] = json!("ada");
+        }),
+        ("another version", |line| {
+            line["v"] = json!(2);
+        }),
+        ("another type", |line| {
+            line["type"] = json!("entry.dreamed");
+        }),
+        ("a member too many", |line| {
+            line["more"] = json!(1);
+        }),
+        ("no data", |line| {
+            line["data"] = json!({});
+        }),
+        ("half blanked", |line| {
+            line["data"] = json!({ "blanked": "b3:" });
+        }),
+        ("no salt", |line| {
+            drop(line["data"].as_object_mut().unwrap().remove("salt"));
+        }),
+        ("an empty body", |line| {
+            line["data"]["body"] = json!({});
+        }),
+        ("a body of text", |line| {
+            line["data"]["body"] = json!("x");
+        }),
+    ];
+    for history in histories().take(20) {
+        for copy in history.copies {
+            let name = copy.event.body.type_name().to_owned();
+            let schema = validators.get(&format!("event.{name}.json"));
+            let line: Value = serde_json::from_str(copy.line()).unwrap();
+            for (what, change) in breaks {
+                let needs_data = what.contains("body") || what.contains("salt");
+                if copy.is_blanked() && needs_data {
+                    continue;
+                }
+                let mut broken = line.clone();
+                change(&mut broken);
+                let valid = schema.is_some_and(|schema| schema.is_valid(&broken));
+                assert!(!valid, "{what}: {}", canonical::to_string(&broken));
+            }
+        }
+    }
+}
+
+#[test]
+fn gat_01_content_beyond_its_limits_does_not_validate() {
+    let validators = validators();
+    let learning = &validators["entry.learning.json"];
+    let good = json!({ "statement": "Retry on 503", "decay": "stable" });
+    assert!(learning.is_valid(&good));
+    let with = |key: &str, value: Value| {
+        let mut content = good.clone();
+        content[key] = value;
+        content
+    };
+    for bad in [
+        json!({ "decay": "stable" }),
+        with("statement", json!("")),
+        with("verify", json!(["a", "b", "c", "d"])),
+        with("tags", json!(["Auth"])),
+        with("evidence", json!([{ "at": "src\\a.rs" }])),
+        with("depends_on", json!(["weather:rain"])),
+        with("decay", json!("never")),
+        with("polarity", json!("mixed")),
+        with("detail", json!({ "of": "entity", "name": "x" })),
+    ] {
+        assert!(!learning.is_valid(&bad), "{bad}");
+    }
+    let spike = &validators["entry.spike.json"];
+    assert!(!spike.is_valid(&good), "a spike needs its question");
+}
