@@ -1,8 +1,9 @@
 //! The ledger and its index, held in step.
 //!
 //! Reading brings the index up to what this branch's segments say and never touches a tracked
-//! file. Writing goes through [`Engine::record`] and nothing else.
+//! file. Writing goes through `Engine::record` and nothing else.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ken_core::actor::{Actor, Role};
@@ -14,7 +15,8 @@ use ken_core::store::Store as _;
 use ken_core::time::Timestamp;
 use ken_index::{Index, Rebuilt, Refreshed, SegmentStat};
 use ken_ledger::layout::{KEN_DIR, NotASegment, VERSION, VERSION_FILE};
-use ken_ledger::{Dir as _, GitEnv, Ledger, Place, SegmentName, discover};
+use ken_ledger::replace::ReplaceError;
+use ken_ledger::{Dir as _, GitEnv, Ledger, Place, ReadError, SegmentName, discover};
 
 use crate::admission::admitted;
 use crate::error::Error;
@@ -25,6 +27,9 @@ use crate::world::World;
 /// The index's folder, below `.ken/`.
 const INDEX_DIR: &str = ".index";
 const INDEX_FILE: &str = "knowledge.db";
+
+/// Tries at reading segments while somebody else moves them about.
+pub(crate) const READ_TRIES: usize = 8;
 
 /// How the index is brought up to date.
 #[derive(Clone, Copy, Debug)]
@@ -44,10 +49,10 @@ pub struct Engine {
     named: Option<Actor>,
     pub(crate) notices: Vec<Notice>,
     pub(crate) views: Views,
-    /// The segments as they were when last looked at.
-    listing: Vec<SegmentStat>,
     /// Whether hand edits were absorbed in this process already.
     pub(crate) absorbed: bool,
+    /// Whether copies of blanked events were looked for in this process already.
+    pub(crate) scrubbed: bool,
 }
 
 impl Engine {
@@ -72,8 +77,8 @@ impl Engine {
             named: actor,
             notices: Vec::new(),
             views: Views::default(),
-            listing: Vec::new(),
             absorbed: false,
+            scrubbed: false,
         };
         engine.refresh()?;
         Ok(engine)
@@ -129,14 +134,17 @@ impl Engine {
 
     /// Lists the segments and brings the index up to what they say.
     fn bring_index_up(&mut self, how: Update) -> Result<Refreshed, Error> {
-        self.listing = self.ledger.list()?.iter().map(stat_of).collect();
-        match self.update_index(how) {
-            // A power cut may leave garbage in a segment that was not synced; the journal knows.
-            Err(Error::Damaged { segment, .. }) if self.heal_segment(&segment) => {
-                self.listing = self.ledger.list()?.iter().map(stat_of).collect();
-                self.update_index(how)
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.update_index(how) {
+                // A power cut may leave garbage in a segment that was not synced; the journal knows.
+                Err(Error::Damaged { segment, .. })
+                    if tries < READ_TRIES && self.heal_segment(&segment) => {}
+                // Git, or another process that packs, took a segment away between listing and reading.
+                Err(error) if tries < READ_TRIES && is_gone(&error) => {}
+                other => return other,
             }
-            other => other,
         }
     }
 
@@ -147,43 +155,44 @@ impl Engine {
 
     /// Brings the index up after an append, which touched `segments` and nothing else.
     fn index_appended(&mut self, segments: &[SegmentName]) -> Result<(), Error> {
+        let mut touched = Vec::with_capacity(segments.len());
         for name in segments {
-            let Some(stat) = self.ledger.stat(name)? else {
-                continue;
-            };
-            let stat = stat_of(&stat);
-            match self
-                .listing
-                .iter_mut()
-                .find(|known| known.name == stat.name)
-            {
-                Some(known) => *known = stat,
-                None => self.listing.push(stat),
-            }
+            touched.extend(self.ledger.stat(name)?.as_ref().map(stat_of));
         }
-        self.listing.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        self.update_index(Update::ByDifference)?;
-        Ok(())
+        let blanked = self.blanked_ids()?;
+        let read = |name: &str| read_segment(&self.ledger, name);
+        match self.index.refresh_part(&touched, &blanked, read) {
+            Ok(Some(refreshed)) => {
+                self.note_views(&refreshed);
+                Ok(())
+            }
+            // What is not simple is done the long way, which also knows how to mend.
+            Ok(None) | Err(_) => self.bring_index_up(Update::ByDifference).map(drop),
+        }
     }
 
     fn update_index(&mut self, how: Update) -> Result<Refreshed, Error> {
-        let blanked: Vec<EventId> = self.ledger.blanked_ids()?.into_iter().collect();
+        let blanked = self.blanked_ids()?;
         let ledger = &self.ledger;
-        let mut read = |name: &str| -> Result<Vec<u8>, Error> {
-            let name: SegmentName = name
-                .parse()
-                .map_err(|e: NotASegment| Error::Usage(e.to_string()))?;
-            Ok(ledger.read_bytes(&name)?)
-        };
+        let list = || Ok(ledger.list()?.iter().map(stat_of).collect());
+        let read = |name: &str| read_segment(ledger, name);
         let refreshed = match how {
-            Update::ByDifference => self.index.refresh(&self.listing, &blanked, &mut read)?,
-            Update::FromNothing => self.index.rebuild(&self.listing, &blanked, &mut read)?,
+            Update::ByDifference => self.index.refresh_from(list, &blanked, read)?,
+            Update::FromNothing => self.index.rebuild(&list()?, &blanked, read)?,
         };
+        self.note_views(&refreshed);
+        Ok(refreshed)
+    }
+
+    fn blanked_ids(&self) -> Result<Vec<EventId>, Error> {
+        Ok(self.ledger.blanked_ids()?.into_iter().collect())
+    }
+
+    fn note_views(&mut self, refreshed: &Refreshed) {
         match refreshed.rebuilt {
             Some(_) => self.views.note_all(),
             None => self.views.note(&refreshed.folded),
         }
-        Ok(refreshed)
     }
 
     /// Passes drafts through the guard, stamps them, appends them durably and indexes them.
@@ -265,6 +274,23 @@ fn checked(recorded: Recorded) -> Result<Recorded, Error> {
         "a written line must read back as itself"
     );
     Ok(recorded)
+}
+
+fn read_segment(ledger: &Ledger, name: &str) -> Result<Vec<u8>, Error> {
+    let name: SegmentName = name
+        .parse()
+        .map_err(|e: NotASegment| Error::Usage(e.to_string()))?;
+    Ok(ledger.read_bytes(&name)?)
+}
+
+/// Returns whether a file that was listed could not be found any more.
+pub(crate) fn is_gone(error: &Error) -> bool {
+    let (Error::Read(ReadError::Disk(disk))
+    | Error::Replace(ReplaceError::Read(ReadError::Disk(disk)))) = error
+    else {
+        return false;
+    };
+    disk.source.kind() == io::ErrorKind::NotFound
 }
 
 fn stat_of(stat: &ken_ledger::SegmentStat) -> SegmentStat {

@@ -60,7 +60,7 @@ pub enum Error {
 impl From<RefreshError<Self>> for Error {
     fn from(error: RefreshError<Self>) -> Self {
         match error {
-            RefreshError::Read { source, .. } => source,
+            RefreshError::List { source } | RefreshError::Read { source, .. } => source,
             RefreshError::Line {
                 segment,
                 line,

@@ -183,6 +183,9 @@ impl Engine {
             self.views.take_left_behind(&dir)?;
         }
         let mut seen = self.take_seen(&dir);
+        if self.views.all_due {
+            self.remove_unworded(&dir, &mut seen)?;
+        }
         for entry in self.take_due()? {
             self.render_entry(&dir, &entry, Machine::Keep, &mut seen)?;
             self.views.ungathered = true;
@@ -273,7 +276,16 @@ impl Engine {
         seen: &mut Seen,
     ) -> Result<bool, Error> {
         let Some(name) = entry.file_name() else {
+            if 0 < entry.history.blanked {
+                self.remove_unworded(dir, seen)?;
+            }
             return Ok(false);
+        };
+        // What a file keeps of machine state may quote an event that is blanked by now.
+        let machine = if 0 < entry.history.blanked {
+            Machine::Renew
+        } else {
+            machine
         };
         let path = format!("{ENTRIES_DIR}/{name}");
         let old = read_text(dir, &path)?;
@@ -300,6 +312,26 @@ impl Engine {
         Ok(changed)
     }
 
+    /// Removes the files of entries whose proposal was blanked: their text and their very names
+    /// quote it.
+    fn remove_unworded(&self, dir: &RealDir, seen: &mut Seen) -> Result<(), Error> {
+        let listing = dir
+            .list(ENTRIES_DIR)
+            .map_err(DiskError::on("list", ENTRIES_DIR))?;
+        for (name, _) in listing {
+            let Some(id) = id_of(&name) else { continue };
+            let Some(entry) = self.index.entry(id)? else {
+                continue;
+            };
+            if entry.created.is_none() && 0 < entry.history.blanked {
+                let path = format!("{ENTRIES_DIR}/{name}");
+                dir.remove(&path).map_err(DiskError::on("remove", &path))?;
+                seen.forget(&name);
+            }
+        }
+        Ok(())
+    }
+
     /// A file may be written over when it is as Ken rendered it, from events this branch knows.
     fn may_replace(&self, reading: &Reading) -> Result<bool, Error> {
         if document::digest(&reading.content) != reading.digest {
@@ -319,6 +351,12 @@ impl Drop for Engine {
     fn drop(&mut self) {
         let _ = self.settle();
     }
+}
+
+/// Returns the id a file name begins with.
+pub(crate) fn id_of(name: &str) -> Option<EntryId> {
+    const ID_CHARS: usize = 2 + EntryId::TAIL_CHARS;
+    name.get(..ID_CHARS)?.parse().ok()
 }
 
 /// Whether machine state in a file is kept as it stands or written as it is now.

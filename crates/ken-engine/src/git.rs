@@ -19,6 +19,16 @@ pub(crate) struct Authorship {
     pub merge: bool,
 }
 
+/// Who made a change of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Author {
+    /// Whoever sits here: no commit has it yet.
+    Uncommitted,
+    Of(Authorship),
+    /// A commit that a shallow clone does not have.
+    BeyondShallow,
+}
+
 /// One commit and the entry files it deletes.
 #[derive(Clone, Debug)]
 pub(crate) struct Deletion {
@@ -80,15 +90,28 @@ pub(crate) fn deleted_here(place: &Place) -> Result<BTreeSet<String>, GitError> 
     names(place, &args)
 }
 
-/// Returns who last brought a change of `name`, if it is committed.
-pub(crate) fn author_of(place: &Place, name: &str) -> Result<Option<Authorship>, GitError> {
+/// Returns who last brought a change of `name`.
+pub(crate) fn author_of(place: &Place, name: &str) -> Result<Author, GitError> {
     let path = format!("{}/{name}", folder());
     let out = run(
         place,
-        &["log", "-1", "--format=%ae%x00%at%x00%P", "--", &path],
+        &["log", "-1", "--format=%H%x00%ae%x00%at%x00%P", "--", &path],
     )?;
     let text = String::from_utf8_lossy(&out);
-    Ok(authorship(text.trim_end()))
+    let Some((commit, rest)) = text.trim_end().split_once('\0') else {
+        return Ok(Author::Uncommitted);
+    };
+    if is_shallow_end(place, commit) {
+        return Ok(Author::BeyondShallow);
+    }
+    Ok(authorship(rest).map_or(Author::Uncommitted, Author::Of))
+}
+
+/// Returns whether history was cut off behind `commit`, which then seems to bring every file.
+fn is_shallow_end(place: &Place, commit: &str) -> bool {
+    let Some(dirs) = &place.git else { return false };
+    let ends = std::fs::read_to_string(dirs.common_dir.join("shallow")).unwrap_or_default();
+    ends.lines().any(|end| end == commit)
 }
 
 /// Returns the commits, newest first, that delete entry files; merges are not among them.

@@ -11,7 +11,7 @@ use ken_ledger::recover::{Recovered, Scope};
 use ken_ledger::replace::{ReplaceError, Replaced};
 use ken_ledger::{SegmentName, layout};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, READ_TRIES, is_gone};
 use crate::error::Error;
 use crate::notice::Notice;
 
@@ -40,6 +40,7 @@ pub enum Health {
 impl Engine {
     /// Packs committed segments, in git with a commit of its own.
     pub fn pack(&mut self) -> Result<Replaced, Error> {
+        self.absorb_before_writing()?;
         let now = self.now();
         let replaced = self.ledger.pack(now, &mut *self.world)?;
         self.refresh()?;
@@ -53,6 +54,7 @@ impl Engine {
         reason: BlankReason,
         by: &Actor,
     ) -> Result<Replaced, Error> {
+        self.absorb_before_writing()?;
         let target = self.event(event)?;
         let draft = decide::blank(&target, by, reason)?;
         // Asked before anything is written: an order that cannot be carried out yet is no order.
@@ -68,27 +70,45 @@ impl Engine {
         Ok(replaced)
     }
 
-    /// Blanks copies of blanked events that git brought back.
+    /// Blanks copies of blanked events that git brought back, and obeys orders it brought.
     pub(crate) fn scrub_returned(&mut self) -> Result<(), Error> {
-        let now = self.now();
-        match self.ledger.scrub(now, &mut *self.world) {
-            Ok(replaced) => {
-                if 0 < replaced.blanked {
-                    self.notices.push(Notice::Scrubbed {
-                        events: replaced.blanked,
-                    });
-                    self.refresh()?;
+        let mut tries = 0;
+        let (obeyed, scrubbed) = loop {
+            tries += 1;
+            match self.scrub_once() {
+                Err(error) if tries < READ_TRIES && is_gone(&error) => {}
+                Err(Error::Replace(
+                    error @ (ReplaceError::Busy(_) | ReplaceError::Commit { .. }),
+                )) => {
+                    let why = error.to_string();
+                    self.notices.push(Notice::ScrubWaits { why });
+                    return Ok(());
                 }
-                Ok(())
+                other => break other?,
             }
-            Err(error @ (ReplaceError::Busy(_) | ReplaceError::Commit { .. })) => {
-                self.notices.push(Notice::ScrubWaits {
-                    why: error.to_string(),
-                });
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
+        };
+        if 0 < scrubbed {
+            self.notices.push(Notice::Scrubbed { events: scrubbed });
         }
+        if obeyed || 0 < scrubbed {
+            self.refresh()?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether there was a new order, and how many events were blanked in the tree.
+    fn scrub_once(&mut self) -> Result<(bool, u64), Error> {
+        let now = self.now();
+        let (mut all, ordered) = (self.ledger.blanked_ids()?, self.index.ordered_blank()?);
+        let obeyed = !ordered.is_subset(&all);
+        let replaced = if obeyed {
+            // Somebody else's order: this clone's journal and memory have to follow it too.
+            all.extend(ordered);
+            self.ledger.blank(&all, now, &mut *self.world)?
+        } else {
+            self.ledger.scrub(now, &mut *self.world)?
+        };
+        Ok((obeyed, replaced.blanked))
     }
 
     /// Brings back events that a reset, clean or removed worktree took away.
@@ -96,6 +116,7 @@ impl Engine {
         let now = self.now();
         let recovered = self.ledger.recover(scope, now, &mut *self.world)?;
         self.refresh()?;
+        self.absorb_before_writing()?;
         self.render_due()?;
         Ok(recovered)
     }

@@ -3,6 +3,12 @@
 //! A history is made from its seed. `KEN_SEED=17` runs that one and prints its script,
 //! `KEN_LONG=1` runs a thousand instead of a hundred.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(
+    clippy::print_stdout,
+    reason = "a failing history is printed as a script"
+)]
+
 mod histories {
     pub(crate) mod conflict;
     pub(crate) mod dice;
@@ -13,6 +19,7 @@ mod histories {
     pub(crate) mod oracle;
     pub(crate) mod site;
     pub(crate) mod step;
+    mod tables;
     pub(crate) mod tally;
 }
 

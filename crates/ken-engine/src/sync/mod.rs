@@ -9,6 +9,7 @@ mod derive;
 mod scan;
 
 use std::collections::BTreeSet;
+use std::io;
 
 use ken_core::actor::Actor;
 use ken_core::decide::{self, Draft, Refusal};
@@ -18,13 +19,14 @@ use ken_core::hlc::Hlc;
 use ken_core::id::EventId;
 use ken_core::store::Store as _;
 use ken_core::time::DAY_MS;
+use ken_ledger::disk::{LockGuard, Wait};
 use ken_ledger::{Dir as _, DiskError, RealDir};
 
 use crate::admission::admitted;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::{ENTRIES_DIR, Machine, Seen, ken_dir, put};
-use crate::git::{self, Authorship};
+use crate::git::{self, Author, Authorship};
 use crate::notice::{Edit, Notice};
 use crate::view::document::{self, MachineLines, Reading};
 
@@ -33,6 +35,9 @@ use scan::{Edited, Scan};
 
 /// Files that may be gone at once before Ken asks.
 pub const DELETIONS_MAX: usize = 3;
+
+/// Held while edits become events.
+const LOCK_FILE: &str = ".local/absorb.lock";
 
 /// Whether deleting many files at once was meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,10 +88,17 @@ impl Engine {
 
     /// What every writing command does first, once a process.
     pub(crate) fn absorb_before_writing(&mut self) -> Result<(), Error> {
+        if !std::mem::replace(&mut self.scrubbed, true) {
+            self.scrub_returned()?;
+        }
+        self.absorb_once()
+    }
+
+    /// Absorbs hand edits if this process has not done so yet.
+    pub(crate) fn absorb_once(&mut self) -> Result<(), Error> {
         if std::mem::replace(&mut self.absorbed, true) {
             return Ok(());
         }
-        self.scrub_returned()?;
         let gone = self.absorb(BulkDeletion::Ask)?;
         if !gone.is_empty() {
             self.notices.push(Notice::ManyFilesGone { files: gone });
@@ -101,7 +113,14 @@ impl Engine {
             return Ok(Vec::new());
         }
         let dir = ken_dir(&self.place)?;
-        let scan = self.scan(&dir)?;
+        let mut scan = self.scan(&dir)?;
+        let _alone;
+        if scan.found_work() {
+            _alone = alone(&dir).map_err(DiskError::on("lock", LOCK_FILE))?;
+            // Whoever had the lock before may have absorbed the same edits.
+            self.refresh()?;
+            scan = self.scan(&dir)?;
+        }
         if let Some(file) = scan.conflicted {
             let why = format!("{file} holds conflict markers");
             self.notices.push(Notice::Waiting { why });
@@ -117,7 +136,24 @@ impl Engine {
             self.notices.push(Notice::LeftAlone { file, why });
         }
         for edited in scan.edited {
-            let author = self.author(&edited.file, &dirty)?;
+            let author = if edited.is_edit() {
+                self.author(&edited.file, &dirty)?
+            } else {
+                Author::Uncommitted
+            };
+            let author = match author {
+                Author::Uncommitted => None,
+                Author::Of(author) => Some(author),
+                Author::BeyondShallow => {
+                    let why = format!(
+                        "this clone is too shallow to tell who edited {}",
+                        edited.file
+                    );
+                    self.notices.push(Notice::Waiting { why });
+                    seen.forget(&edited.file);
+                    continue;
+                }
+            };
             self.absorb_edit(&dir, &edited, author.as_ref(), &mut seen)?;
         }
         let unsure = self.absorb_deletions(scan.missing, bulk, &mut seen)?;
@@ -132,10 +168,10 @@ impl Engine {
         }
     }
 
-    /// Returns the commit that brought a file as it stands, `None` for uncommitted changes.
-    fn author(&self, file: &str, dirty: &BTreeSet<String>) -> Result<Option<Authorship>, Error> {
+    /// Returns who made a file what it is.
+    fn author(&self, file: &str, dirty: &BTreeSet<String>) -> Result<Author, Error> {
         if self.place.git.is_none() || dirty.contains(file) {
-            return Ok(None);
+            return Ok(Author::Uncommitted);
         }
         Ok(git::author_of(&self.place, file)?)
     }
@@ -421,6 +457,17 @@ impl Engine {
 
     fn scan(&self, dir: &RealDir) -> Result<Scan, Error> {
         scan::scan(self, dir)
+    }
+}
+
+/// Keeps others from absorbing the same edits at the same time, which would give each its own time.
+fn alone(dir: &RealDir) -> io::Result<Option<LockGuard>> {
+    match dir.lock(LOCK_FILE, Wait::UntilFree) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            dir.create_dirs(".local")?;
+            dir.lock(LOCK_FILE, Wait::UntilFree)
+        }
+        other => other,
     }
 }
 

@@ -9,7 +9,7 @@ use ken_ledger::{Dir as _, DiskError, RealDir};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::{ENTRIES_DIR, Seen, read_text};
+use crate::files::{ENTRIES_DIR, Seen, id_of, read_text};
 use crate::view::document::{self, Reading, ReadingError};
 
 /// What a walk found.
@@ -29,6 +29,13 @@ pub(super) struct Scan {
 pub(super) struct Edited {
     pub file: String,
     pub reading: Reading,
+}
+
+impl Scan {
+    /// Returns whether something may have to become an event.
+    pub(super) fn found_work(&self) -> bool {
+        !self.missing.is_empty() || self.edited.iter().any(Edited::is_edit)
+    }
 }
 
 impl Edited {
@@ -122,10 +129,4 @@ fn missing(
         .into_iter()
         .filter_map(|entry| Some((absent(&entry)?, entry)))
         .collect())
-}
-
-/// Returns the id a file name begins with.
-fn id_of(name: &str) -> Option<EntryId> {
-    const ID_CHARS: usize = 2 + EntryId::TAIL_CHARS;
-    name.get(..ID_CHARS)?.parse().ok()
 }

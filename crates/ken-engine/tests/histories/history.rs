@@ -48,8 +48,15 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Makes a remote with a few entries, and two to four clones of it.
+    /// Makes a remote with a few entries, two to four clones of it and some worktrees.
     pub(crate) fn new(seed: u64) -> Self {
+        let mut history = Self::alone(seed);
+        history.let_others_clone();
+        history
+    }
+
+    /// Makes a remote with a few entries and one clone of it.
+    pub(crate) fn alone(seed: u64) -> Self {
         let home = scratch();
         let mut dice = Dice::new(seed);
         let remote = home.path().join("remote.git");
@@ -76,12 +83,12 @@ impl History {
             texts: 0,
             _home: home,
         };
-        history.settle_in();
+        history.write_first_entries();
         history
     }
 
-    /// Writes what everybody knows from the beginning and lets others clone it.
-    fn settle_in(&mut self) {
+    /// Writes what everybody knows from the beginning.
+    fn write_first_entries(&mut self) {
         for _ in 0..3 + self.dice.below(3) {
             self.add(0).expect("a new ledger takes entries");
         }
@@ -92,6 +99,9 @@ impl History {
             &root,
             &["push", "-q", "origin", "HEAD:main", "HEAD:b1", "HEAD:b2"],
         );
+    }
+
+    fn let_others_clone(&mut self) {
         for n in 1..2 + self.dice.below(3) {
             let make = any_make(&mut self.dice);
             self.note(format!("git clone {make:?} c{n}"));
@@ -127,7 +137,8 @@ impl History {
             "saffron", "tundra", "umber", "violet", "willow", "zephyr",
         ];
         self.texts += 1;
-        let word = format!("zq{}x{}", self.seed, self.texts);
+        // The last letter keeps one word from being the beginning of another.
+        let word = format!("zq{}x{}z", self.seed, self.texts);
         let mut any = || self.dice.pick(&WORDS).expect("there are words");
         let [a, b, c, d, e, f] = std::array::from_fn(|_| any());
         let text = format!("Use {a} {b} before the {c} is {d} and after {e} {f}, says {word}.");

@@ -16,7 +16,6 @@ use ken_core::kind::Kind;
 use ken_core::status::Status;
 use ken_core::store::{Filter, Shelf};
 use ken_core::text::Statement;
-use ken_core::time::Timestamp;
 use ken_engine::sync::BulkDeletion;
 use ken_engine::{Engine, Error, GitEnv};
 
@@ -65,11 +64,12 @@ impl History {
         let (text, word) = self.fresh_text();
         let mut dice = Dice::new(self.dice.roll());
         self.ken(site, &by, &format!("{verb:?}"), |engine| {
-            let entries = engine.list(&Filter {
+            let mut entries = engine.list(&Filter {
                 shelf: Shelf::All,
                 ..Filter::default()
             })?;
-            let Some(entry) = dice.pick(&entries) else {
+            entries.sort_by_key(|entry| entry.id);
+            let Some(entry) = popular(&mut dice, entries.clone()) else {
                 return Ok(Vec::new());
             };
             let other = dice.pick(&entries).map_or(entry.id, |other| other.id);
@@ -225,7 +225,7 @@ impl History {
         change: impl FnOnce(&str) -> Option<String>,
     ) -> Outcome {
         let files = self.sites[site].entry_files();
-        let Some(file) = self.dice.pick(&files) else {
+        let Some(file) = popular(&mut self.dice, files) else {
             return Ok(());
         };
         let path = self.sites[site].ken("entries").join(&file);
@@ -270,6 +270,14 @@ impl History {
             overrides: None,
         }
     }
+}
+
+/// Picks one, mostly of the first few: people meet where everybody looks.
+fn popular<T: Clone>(dice: &mut Dice, mut items: Vec<T>) -> Option<T> {
+    if dice.chance(60) {
+        items.truncate(3);
+    }
+    dice.pick(&items)
 }
 
 fn apply(
@@ -318,10 +326,9 @@ fn telling_word(recorded: &Recorded) -> Option<String> {
         .get::<Cited>()
         .map(|data| data.citation.evidence_ref.as_str());
     let text = proposed.or(revised.map(Statement::as_str)).or(cited)?;
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
     words
-        .filter(|word| word.starts_with("zq"))
-        .last()
+        .rfind(|word| word.starts_with("zq"))
         .map(str::to_owned)
 }
 
@@ -331,19 +338,4 @@ fn statement(text: &str) -> Statement {
 
 fn evidence(word: &str) -> Evidence {
     format!("doc:docs/{word}.md").parse().expect("evidence")
-}
-
-/// Makes an entry whose statement is `text`, for the tables of single cases.
-pub(crate) fn plain_proposal(text: &str, by: &Actor, now: Timestamp) -> Proposal {
-    Proposal {
-        kind: Kind::Learning,
-        content: Content::new(statement(text)),
-        citations: vec![evidence("table").cite(by, now)],
-        origin: Origin::Agent,
-        scope: Scope::default(),
-        alias: None,
-        thread: None,
-        run: None,
-        overrides: None,
-    }
 }

@@ -67,16 +67,15 @@ impl History {
             return Ok(());
         }
         let set = place.events()?;
-        let told: Vec<Recorded> = set.events().collect();
+        let mut told: Vec<Recorded> = set.events().collect();
+        told.extend(place.journalled());
         let mut files = Vec::new();
         walk(&place.root.join(".ken"), &mut files);
         walk(&place.common.join("ken"), &mut files);
         for (id, word) in words {
             // Somebody wrote the same word into another event, by resolving a conflict with both.
-            if told
-                .iter()
-                .any(|it| it.event.id != id && it.line().contains(word))
-            {
+            let quoted = |it: &Recorded| it.event.id != id && it.line().contains(word.as_str());
+            if told.iter().any(quoted) {
                 continue;
             }
             for file in &files {

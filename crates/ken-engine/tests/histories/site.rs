@@ -31,6 +31,11 @@ pub(crate) struct Make {
 impl Site {
     /// Clones `remote` into a folder called `name` beside it.
     pub(crate) fn cloned(remote: &Path, name: &str, make: Make) -> Self {
+        Self::cloned_with(remote, name, make, &[])
+    }
+
+    /// Clones with further options.
+    pub(crate) fn cloned_with(remote: &Path, name: &str, make: Make, options: &[&str]) -> Self {
         let parent = remote.parent().expect("it lies in a folder");
         let root = parent.join(name);
         let Make {
@@ -58,6 +63,7 @@ impl Site {
             arguments.extend(["-c", setting]);
         }
         let (from, to) = (remote.display().to_string(), root.display().to_string());
+        arguments.extend(options);
         arguments.extend([from.as_str(), to.as_str()]);
         must(parent, &arguments);
         let git_dir = root.join(".git");
@@ -150,6 +156,24 @@ impl Site {
             lines.extend(read(path, &bytes)?);
         }
         Ok(lines)
+    }
+
+    /// Reads every event of the journal.
+    pub(crate) fn journalled(&self) -> Vec<Recorded> {
+        let journal = self.common.join("ken/journal");
+        let texts = names_in(&journal)
+            .into_iter()
+            .filter_map(|name| fs::read_to_string(journal.join(name)).ok());
+        texts
+            .flat_map(|text| {
+                let lines = text
+                    .lines()
+                    .filter_map(|record| record.splitn(4, '\t').nth(3));
+                lines
+                    .filter_map(|line| Recorded::parse(line.as_bytes()).ok())
+                    .collect::<Vec<_>>()
+            })
+            .collect()
     }
 
     /// Returns the ids this clone remembers as blanked.

@@ -16,13 +16,6 @@ impl Tally {
         *self.0.entry(what.to_owned()).or_default() += number;
     }
 
-    /// Returns the names that begin with `beginning` and were counted.
-    pub(crate) fn names<'a>(&'a self, beginning: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0
-            .keys()
-            .filter_map(move |name| name.strip_prefix(beginning))
-    }
-
     pub(crate) fn join(&mut self, other: &Self) {
         for (what, number) in &other.0 {
             self.add(what, *number);
