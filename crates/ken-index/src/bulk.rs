@@ -24,6 +24,9 @@ use crate::segment::{self, Form, SegmentStat};
 /// Pages kept in memory while loading, in KiB.
 const CACHE_KIB: i64 = 64 * 1024;
 
+/// Bytes of text below which making tables anew costs more than keeping their indexes up to date.
+const IN_PLACE_BYTES_MAX: usize = 1 << 20;
+
 /// Events written between two looks at what the folding threads have finished.
 const EVENTS_PER_TURN: usize = 512;
 
@@ -48,7 +51,11 @@ pub(crate) fn fill<E>(
     for (stat, text) in listing.iter().zip(&texts) {
         scans.push(scan::scan(text).map_err(|bad| bad_line(&stat.name, bad))?);
     }
-    database::wipe(db)?;
+    let bytes: usize = texts.iter().map(Vec::len).sum();
+    let in_place = bytes < IN_PLACE_BYTES_MAX && database::is_fresh(db)?;
+    if !in_place {
+        database::wipe(db)?;
+    }
     for ((stat, text), scan) in listing.iter().zip(&texts).zip(&scans) {
         segment::write(db, stat, text, scan.torn, &scan.holdings)?;
     }
@@ -60,7 +67,9 @@ pub(crate) fn fill<E>(
         return Err(first_bad_line(listing, &texts));
     }
     write_memory(db, remembered)?;
-    database::create_indexes(db)?;
+    if !in_place {
+        database::create_indexes(db)?;
+    }
     // Pages of before may be in the write-ahead log, with text that is blanked by now.
     rows::write_meta(db, rows::META_SCRUB, &[])?;
     Ok(Refreshed {

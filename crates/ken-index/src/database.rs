@@ -149,6 +149,13 @@ pub(crate) fn wipe(db: &Connection) -> Result<(), IndexError> {
     Ok(db.execute_batch(TABLES)?)
 }
 
+/// Returns whether nothing was ever written to the database.
+pub(crate) fn is_fresh(db: &Connection) -> Result<bool, IndexError> {
+    let query = "SELECT NOT EXISTS (SELECT 1 FROM events)
+         AND NOT EXISTS (SELECT 1 FROM remembered) AND NOT EXISTS (SELECT 1 FROM meta)";
+    Ok(db.query_row(query, [], |row| row.get(0))?)
+}
+
 /// Makes the indexes that [`wipe`] left out.
 pub(crate) fn create_indexes(db: &Connection) -> Result<(), IndexError> {
     Ok(db.execute_batch(INDEXES)?)

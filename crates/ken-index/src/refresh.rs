@@ -117,10 +117,7 @@ impl Index {
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(IndexError::from)?;
-        let plan = Plan {
-            gone: Vec::new(),
-            ..Plan::new(&tx, touched)?
-        };
+        let plan = Plan::of_part(&tx, touched)?;
         if plan.empty {
             return Ok(None);
         }
@@ -225,6 +222,20 @@ impl<'a> Plan<'a> {
         }
         plan.gone = known.into_values().collect();
         Ok(plan)
+    }
+
+    /// Plans for some segments; the others are left as they are known.
+    fn of_part(db: &Connection, touched: &'a [SegmentStat]) -> Result<Self, IndexError> {
+        let mut to_read = Vec::with_capacity(touched.len());
+        for stat in touched {
+            to_read.push((stat, segment::known_as(db, &stat.name)?));
+        }
+        Ok(Self {
+            gone: Vec::new(),
+            to_read,
+            empty: rows::meta(db, rows::META_IN_STEP)?.is_none(),
+            kept_bytes: 0,
+        })
     }
 
     /// Returns why everything is to be read, if so.

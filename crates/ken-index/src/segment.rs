@@ -2,7 +2,7 @@
 
 use ken_core::event::{LineError, Recorded};
 use ken_core::id::EventId;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::IndexError;
 
@@ -146,20 +146,30 @@ fn count_newlines(text: &[u8]) -> u64 {
 pub(crate) fn known(db: &Connection) -> Result<Vec<Known>, IndexError> {
     let mut statement = db
         .prepare_cached("SELECT key, name, len, modified_ns, inode, taken, digest FROM segments")?;
-    let known = statement.query_map([], |row| {
-        Ok(Known {
-            key: row.get(0)?,
-            stat: SegmentStat {
-                name: row.get(1)?,
-                len: unsigned(row.get(2)?),
-                modified_ns: unsigned(row.get(3)?),
-                inode: unsigned(row.get(4)?),
-            },
-            taken: unsigned(row.get(5)?) as usize,
-            digest: row.get(6)?,
-        })
-    })?;
+    let known = statement.query_map([], from_row)?;
     Ok(known.collect::<Result<_, _>>()?)
+}
+
+/// Returns one segment the index took in.
+pub(crate) fn known_as(db: &Connection, name: &str) -> Result<Option<Known>, IndexError> {
+    let mut statement = db.prepare_cached(
+        "SELECT key, name, len, modified_ns, inode, taken, digest FROM segments WHERE name = ?1",
+    )?;
+    Ok(statement.query_row([name], from_row).optional()?)
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Known> {
+    Ok(Known {
+        key: row.get(0)?,
+        stat: SegmentStat {
+            name: row.get(1)?,
+            len: unsigned(row.get(2)?),
+            modified_ns: unsigned(row.get(3)?),
+            inode: unsigned(row.get(4)?),
+        },
+        taken: unsigned(row.get(5)?) as usize,
+        digest: row.get(6)?,
+    })
 }
 
 /// Returns which copies the segment `key` held.
