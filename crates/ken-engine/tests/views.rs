@@ -1,0 +1,123 @@
+//! The gathering views: what a reviewer opens before looking at anything else.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::fs;
+use std::path::Path;
+
+use ken_core::citation::Evidence;
+use ken_core::content::{Content, Scope};
+use ken_core::decide::Proposal;
+use ken_core::event::Origin;
+use ken_core::id::EntryId;
+use ken_core::kind::Kind;
+use ken_engine::world::FixedWorld;
+use ken_engine::{Engine, GitEnv, init};
+
+/// A ledger in a plain folder.
+fn engine(root: &Path, seed: u64) -> Engine {
+    let world = FixedWorld::new("2026-11-15T09:00:00Z".parse().unwrap(), seed);
+    Engine::open(root, &GitEnv::default(), None, Box::new(world)).unwrap()
+}
+
+fn add(engine: &mut Engine, kind: Kind, statement: &str) -> EntryId {
+    let by = "agent:reviewer".parse().unwrap();
+    let evidence: Evidence = "pr:142".parse().unwrap();
+    let mut content = Content::new(statement.parse().unwrap());
+    content.lens = Some("security".parse().unwrap());
+    content.tags = ["auth/jwt".parse().unwrap()].into();
+    let citations = vec![evidence.cite(&by, engine.now())];
+    let proposal = Proposal {
+        kind,
+        content,
+        citations,
+        origin: Origin::Agent,
+        scope: Scope::Workspace,
+        alias: None,
+        thread: None,
+        run: None,
+        overrides: None,
+    };
+    engine.add(proposal, &by).unwrap().id
+}
+
+#[test]
+fn ent_33_ent_35_ent_36_ent_37_each_lens_has_a_knowledge_file_with_three_sections() {
+    let dir = tempfile::tempdir().unwrap();
+    init::init(dir.path(), &GitEnv::default()).unwrap();
+    let mut ken = engine(dir.path(), 1);
+    let pattern = add(
+        &mut ken,
+        Kind::Pattern,
+        "Tokens are compared in constant time",
+    );
+    let dismissed = add(
+        &mut ken,
+        Kind::FalsePositive,
+        "The unused salt warning is noise",
+    );
+    let incident = add(&mut ken, Kind::Incident, "An expired key let everybody in");
+    drop(ken);
+    let text = fs::read_to_string(dir.path().join(".ken/reviewers/security/KNOWLEDGE.md")).unwrap();
+    let at = |needle: &str| {
+        text.find(needle)
+            .unwrap_or_else(|| panic!("no `{needle}` in\n{text}"))
+    };
+    assert!(at("## Patterns Found") < at(&pattern.to_string()));
+    assert!(at(&pattern.to_string()) < at("## False Positives to Avoid"));
+    assert!(at("## False Positives to Avoid") < at(&dismissed.to_string()));
+    assert!(at("## Incidents Prevented") < at(&incident.to_string()));
+    // Dated, with author and source.
+    assert!(text.contains("(2026-11-15, agent:reviewer, pr:142)"));
+    for lens in [
+        "correctness",
+        "performance",
+        "maintainability",
+        "reliability",
+    ] {
+        assert!(
+            dir.path()
+                .join(format!(".ken/reviewers/{lens}/KNOWLEDGE.md"))
+                .exists()
+        );
+    }
+}
+
+#[test]
+fn ret_06_ret_07_the_index_maps_tags_to_files_with_one_line_each() {
+    let dir = tempfile::tempdir().unwrap();
+    init::init(dir.path(), &GitEnv::default()).unwrap();
+    let mut ken = engine(dir.path(), 2);
+    let id = add(
+        &mut ken,
+        Kind::Pattern,
+        "Tokens are compared in constant time. Always.",
+    );
+    let file = ken.entry(id).unwrap().file_name().unwrap();
+    drop(ken);
+    let text = fs::read_to_string(dir.path().join(".ken/index.md")).unwrap();
+    let line = format!("- [{id}](entries/{file}) pattern: Tokens are compared in constant time\n");
+    assert!(
+        text.contains("## auth/jwt\n") && text.contains(&line),
+        "{text}"
+    );
+}
+
+#[test]
+fn lay_07_lay_08_lay_11_the_layout_is_lines_an_index_and_a_version() {
+    let dir = tempfile::tempdir().unwrap();
+    init::init(dir.path(), &GitEnv::default()).unwrap();
+    let mut ken = engine(dir.path(), 3);
+    add(
+        &mut ken,
+        Kind::Pattern,
+        "Tokens are compared in constant time",
+    );
+    drop(ken);
+    let below = |path: &str| dir.path().join(".ken").join(path);
+    assert_eq!(fs::read_to_string(below("VERSION")).unwrap(), "1.0.0\n");
+    assert!(below(".index/knowledge.db").exists());
+    let mut segments = fs::read_dir(below("semantic/v1")).unwrap();
+    let name = segments.next().unwrap().unwrap().file_name();
+    assert!(name.to_str().unwrap().ends_with(".jsonl") && segments.next().is_none());
+}
