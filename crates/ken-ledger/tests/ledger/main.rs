@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod append;
+mod bytes;
 mod check;
 mod crash;
 mod git;
