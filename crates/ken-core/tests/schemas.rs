@@ -104,10 +104,10 @@ fn events_and_entries_validate_against_their_schemas() {
             let line: Value = serde_json::from_str(copy.line()).unwrap();
             let name = copy.event.body.type_name();
             let Some(schema) = validators.get(&format!("event.{name}.json")) else {
-                assert!(matches!(copy.event.body, Body::Unknown { .. }));
+                assert!(!EVENT_TYPES.contains(&name), "{name} has no schema");
                 continue;
             };
-            let readable = !matches!(copy.event.body, Body::Unknown { .. });
+            let readable = !matches!(copy.event.body, Body::Unknown { .. }) && line["v"] == 1;
             let verdict = schema.validate(&line);
             assert_eq!(verdict.is_ok(), readable, "{}: {verdict:?}", copy.line());
             met.insert(name.to_owned());

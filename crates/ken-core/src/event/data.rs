@@ -50,22 +50,27 @@ macro_rules! event_types {
                 }
             }
 
-            /// Reads the data of type `name` with `read`; `None` if this build has no such type.
-            pub(crate) fn read<R: DataReader>(name: &str, read: R) -> Option<Result<Self, R::Error>> {
+            /// Reads the data of type `name`; `None` if this build has no such type.
+            pub(crate) fn read(name: &str, json: &str) -> Option<serde_json::Result<Self>> {
                 match name {
-                    $($name => Some(read.read::<$data>().map(Self::$variant)),)*
+                    $($name => Some(serde_json::from_str(json).map(Self::$variant)),)*
                     _ => None,
                 }
             }
 
+            /// Writes the data as JSON; `None` for what only its line can tell.
+            pub(crate) fn write(&self) -> Option<String> {
+                let json = match self {
+                    $(Self::$variant(data) => serde_json::to_string(data),)*
+                    Self::Blanked { .. } | Self::Unknown { .. } => return None,
+                };
+                Some(json.expect("event data has string keys"))
+            }
+
             /// Returns the data as JSON; `None` for what only its line can tell.
             pub fn to_json(&self) -> Option<Value> {
-                match self {
-                    $(Self::$variant(data) => {
-                        Some(serde_json::to_value(data).expect("event data has string keys"))
-                    })*
-                    Self::Blanked { .. } | Self::Unknown { .. } => None,
-                }
+                let json = self.write()?;
+                Some(serde_json::from_str(&json).expect("just written"))
             }
         }
 
@@ -89,12 +94,6 @@ macro_rules! event_types {
 pub trait EventData: Sized {
     /// Returns the data if `body` is of this type.
     fn of(body: &Body) -> Option<&Self>;
-}
-
-/// Reads one type's data; lets [`Body::read`] name each type once.
-pub(crate) trait DataReader {
-    type Error;
-    fn read<T: for<'de> Deserialize<'de>>(self) -> Result<T, Self::Error>;
 }
 
 event_types! {

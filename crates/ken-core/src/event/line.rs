@@ -6,13 +6,11 @@
 use std::ops::Range;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::{Admission, Body, Event, Subject};
 use crate::actor::Actor;
 use crate::canonical::{self, Flaw};
-use crate::event::data::DataReader;
 use crate::hlc::Hlc;
 use crate::id::{EventId, Salt};
 use crate::state::blanks;
@@ -68,10 +66,10 @@ struct Envelope<'a> {
 }
 
 #[derive(Deserialize)]
-struct Data<T> {
-    #[serde(default = "Option::default")]
+struct Data<'a> {
     admission: Option<Admission>,
-    body: T,
+    #[serde(borrow)]
+    body: &'a RawValue,
     salt: Salt,
 }
 
@@ -227,32 +225,25 @@ impl Envelope<'_> {
     }
 
     fn read_data(&self) -> Option<(Option<Salt>, Option<Admission>, Body, u32)> {
-        let mut reader = TypedReader {
-            text: self.data.get(),
-            rest: None,
-        };
-        let body = Body::read(self.type_name, &mut reader)?.ok()?;
-        let (salt, admission, unknown) = reader.rest?;
-        Some((Some(salt), admission, body, unknown))
+        let data: Data<'_> = serde_json::from_str(self.data.get()).ok()?;
+        let body = Body::read(self.type_name, data.body.get())?.ok()?;
+        let unknown = unknown_members(self.data.get(), &body, data.admission.as_ref());
+        Some((Some(data.salt), data.admission, body, unknown))
     }
 }
 
-/// Reads `data` as one type and keeps what stands beside the body.
-struct TypedReader<'a> {
-    text: &'a str,
-    rest: Option<(Salt, Option<Admission>, u32)>,
-}
-
-impl DataReader for &mut TypedReader<'_> {
-    type Error = serde_json::Error;
-
-    fn read<T: DeserializeOwned>(self) -> Result<T, serde_json::Error> {
-        let mut unknown = 0;
-        let mut json = serde_json::Deserializer::from_str(self.text);
-        let data: Data<T> = serde_ignored::deserialize(&mut json, |_| unknown += 1)?;
-        self.rest = Some((data.salt, data.admission, unknown));
-        Ok(data.body)
-    }
+/// Returns how many members `data` has beside those that writing it back gives.
+fn unknown_members(data: &str, body: &Body, admission: Option<&Admission>) -> u32 {
+    let admission = admission.map(|it| serde_json::to_string(it).expect("plain data"));
+    let parts = [body.write(), admission];
+    let known: usize = parts
+        .iter()
+        .flatten()
+        .map(|part| 1 + canonical::members(part))
+        .sum();
+    let salt = 1;
+    let unknown = canonical::members(data).abs_diff(known + salt);
+    u32::try_from(unknown).unwrap_or(u32::MAX)
 }
 
 /// Where `data` and `sum` stand in a line.

@@ -34,6 +34,7 @@ pub(super) const ACTIONS: &[Action] = &[
     status,
     archive,
     archive,
+    recur,
     restore,
     restore,
     retract,
@@ -177,6 +178,22 @@ fn archive(play: &mut Play, turn: &mut Turn) -> Option<()> {
     ]);
     let draft = decide::archive(&entry, because).ok()?;
     play.write(turn, draft);
+    Some(())
+}
+
+/// Decay archives what another run has just found again.
+fn recur(play: &mut Play, turn: &mut Turn) -> Option<()> {
+    let entry = play.pick_entry(turn)?;
+    let draft = decide::archive(&entry, ArchiveReason::Decay).ok()?;
+    play.write(turn, draft);
+    let provenances = [Provenance::Independent, Provenance::Manual];
+    let body = Confirmed {
+        provenance: turn.choice.pick(&provenances),
+        on: play.now(turn.replica).date(),
+        run: None,
+        withdraws: Vec::new(),
+    };
+    play.write_about(turn, entry.id, Body::Confirmed(body));
     Some(())
 }
 
