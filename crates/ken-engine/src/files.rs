@@ -7,7 +7,8 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ken_core::entry::Entry;
-use ken_core::id::EntryId;
+use ken_core::event::Recorded;
+use ken_core::id::{EntryId, EventId};
 use ken_core::store::{Filter, Shelf, Store as _};
 use ken_ledger::layout::KEN_DIR;
 use ken_ledger::{Dir, DiskError, Place, RealDir, Stat};
@@ -319,17 +320,58 @@ impl Engine {
             .list(ENTRIES_DIR)
             .map_err(DiskError::on("list", ENTRIES_DIR))?;
         for (name, _) in listing {
-            let Some(id) = id_of(&name) else { continue };
-            let Some(entry) = self.index.entry(id)? else {
-                continue;
-            };
-            if entry.created.is_none() && 0 < entry.history.blanked {
-                let path = format!("{ENTRIES_DIR}/{name}");
-                dir.remove(&path).map_err(DiskError::on("remove", &path))?;
-                seen.forget(&name);
-            }
+            self.remove_if_unworded(dir, &name, seen)?;
         }
         Ok(())
+    }
+
+    /// Removes a file if its entry's proposal was blanked; returns whether it did.
+    pub(crate) fn remove_if_unworded(
+        &self,
+        dir: &RealDir,
+        name: &str,
+        seen: &mut Seen,
+    ) -> Result<bool, Error> {
+        let unworded = self.is_unworded(name)?;
+        if unworded {
+            let path = format!("{ENTRIES_DIR}/{name}");
+            dir.remove(&path).map_err(DiskError::on("remove", &path))?;
+            seen.forget(name);
+        }
+        Ok(unworded)
+    }
+
+    /// Returns whether the proposal of a file's entry was blanked, not merely left out here.
+    pub(crate) fn is_unworded(&self, name: &str) -> Result<bool, Error> {
+        let Some(id) = id_of(name) else {
+            return Ok(false);
+        };
+        match self.index.entry(id)? {
+            Some(entry) if entry.created.is_none() && 0 < entry.history.blanked => {}
+            Some(_) | None => return Ok(false),
+        }
+        let proposes = |it: &Recorded| it.event.body.type_name() == "entry.proposed";
+        let history = self.history(id)?;
+        Ok(history.iter().any(|it| it.is_blanked() && proposes(it)))
+    }
+
+    /// Returns the entry files that quote a blanked event.
+    pub(crate) fn quoting_files(&self, blanked: &BTreeSet<EventId>) -> Result<Vec<String>, Error> {
+        let dir = ken_dir(&self.place)?;
+        let listing = dir
+            .list(ENTRIES_DIR)
+            .map_err(DiskError::on("list", ENTRIES_DIR))?;
+        let mut quoting = Vec::new();
+        for (name, _) in listing {
+            let text = read_text(&dir, &format!("{ENTRIES_DIR}/{name}"))?.unwrap_or_default();
+            let rendered_from = |id: &EventId| blanked.contains(id);
+            let quotes = document::read(&text)
+                .is_ok_and(|reading| reading.revision.iter().any(rendered_from));
+            if quotes || self.is_unworded(&name)? {
+                quoting.push(name);
+            }
+        }
+        Ok(quoting)
     }
 
     /// A file may be written over when it is as Ken rendered it, from events this branch knows.

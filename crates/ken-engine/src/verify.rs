@@ -57,7 +57,8 @@ impl Verified {
 impl Engine {
     /// Checks schema, provenance and links of everything, and that no blanked data is back.
     pub fn verify(&mut self) -> Result<Verified, Error> {
-        // Looks only: a gate that first mends what it should find would never find it.
+        // First of all: a gate that mends what it should find would never find it.
+        let quoting = self.quoting_files(&self.blanked_here()?)?;
         self.absorb_once()?;
         let checked = self.ledger.check()?;
         let mut findings = Vec::new();
@@ -82,6 +83,15 @@ impl Engine {
                 level: Level::Error,
                 message: format!("the data of blanked event {event} is back; run `ken sync`"),
                 at: segment.tree_path(),
+                line: None,
+            });
+        }
+        for file in quoting {
+            findings.push(Finding {
+                gate: "knowledge.blanked",
+                level: Level::Error,
+                message: "this file quotes a blanked event; run `ken sync`".to_owned(),
+                at: format!(".ken/entries/{file}"),
                 line: None,
             });
         }
@@ -113,12 +123,18 @@ impl Engine {
 
     /// Returns where full copies of blanked events stand in the tree.
     pub(crate) fn returned_copies(&self) -> Result<Vec<(SegmentName, EventId)>, Error> {
-        let mut blanked: BTreeSet<EventId> = self.ledger.blanked_ids()?;
-        blanked.extend(self.index.ordered_blank()?);
+        let blanked = self.blanked_here()?;
         if blanked.is_empty() {
             return Ok(Vec::new());
         }
         Ok(self.ledger.full_copies(&blanked)?)
+    }
+
+    /// Returns the ids of events whose data must not be here, by memory or by order.
+    fn blanked_here(&self) -> Result<BTreeSet<EventId>, Error> {
+        let mut blanked = self.ledger.blanked_ids()?;
+        blanked.extend(self.index.ordered_blank()?);
+        Ok(blanked)
     }
 
     /// Returns the state that belongs to no entry.

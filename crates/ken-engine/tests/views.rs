@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use ken_core::citation::Evidence;
 use ken_core::content::{Content, Scope};
@@ -120,4 +121,58 @@ fn lay_07_lay_08_lay_11_the_layout_is_lines_an_index_and_a_version() {
     let mut segments = fs::read_dir(below("semantic/v1")).unwrap();
     let name = segments.next().unwrap().unwrap().file_name();
     assert!(name.to_str().unwrap().ends_with(".jsonl") && segments.next().is_none());
+}
+
+/// Git merges an edit of a file into whatever it takes for the renamed file.
+#[test]
+fn git_never_takes_one_entry_for_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let git = |args: &[&str]| {
+        let mut command = Command::new("git");
+        command.current_dir(&dir).args(["-c", "user.name=a"]);
+        let output = command.args(["-c", "user.email=a@example.org"]).args(args);
+        let output = output.output().unwrap();
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    git(&["init", "-q"]);
+    init::init(dir.path(), &GitEnv::default()).unwrap();
+    let mut ken = engine(dir.path(), 1);
+    let gone = add(
+        &mut ken,
+        Kind::Learning,
+        "Run the tests with nextest: cargo test runs the doctests too and hangs there",
+    );
+    git(&["add", "."]);
+    git(&["commit", "-qm", "one"]);
+    add(
+        &mut ken,
+        Kind::Learning,
+        "Keep migrations reversible, a deploy is rolled back within the first hour",
+    );
+    let entries = fs::read_dir(dir.path().join(".ken/entries")).unwrap();
+    for file in entries.map(|entry| entry.unwrap()) {
+        if file
+            .file_name()
+            .into_string()
+            .unwrap()
+            .starts_with(&gone.to_string())
+        {
+            fs::remove_file(file.path()).unwrap();
+        }
+    }
+    git(&["add", "."]);
+    let changes = git(&[
+        "diff",
+        "--cached",
+        "-M50%",
+        "--name-status",
+        "--",
+        ".ken/entries",
+    ]);
+    let kinds: Vec<char> = changes
+        .lines()
+        .filter_map(|line| line.chars().next())
+        .collect();
+    assert_eq!(kinds, ['A', 'D'], "{changes}");
 }

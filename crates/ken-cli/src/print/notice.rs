@@ -11,14 +11,11 @@ const FILES_MAX: usize = 5;
 pub(super) fn words(notice: &Notice) -> String {
     match notice {
         Notice::Ledger(notice) => format!("{notice:?}"),
-        Notice::Absorbed { entry, edit, by } => {
-            let what = match edit {
-                Edit::Reworded => "reworded in its file",
-                Edit::Confirmed => "confirmed in its file",
-                Edit::Deleted => "retracted, because its file was deleted",
-            };
-            format!("{entry} was {what} by {by}")
-        }
+        Notice::Absorbed { entry, edit, by } => match edit {
+            Edit::Reworded => format!("{by} reworded {entry} in its file"),
+            Edit::Confirmed => format!("{by} confirmed {entry} in its file"),
+            Edit::Deleted => format!("{by} retracted {entry} by deleting its file"),
+        },
         Notice::LeftAlone { file, why } => {
             format!(
                 "the edit of {file} was not recorded: {why}; correct the file and run `ken sync`"

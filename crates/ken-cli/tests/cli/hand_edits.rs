@@ -29,7 +29,7 @@ fn an_edited_statement_becomes_an_event() {
     insta::assert_snapshot!(env.run(["sync"]), @"
     exit: 0
     ----- stderr -----
-    note: L-205zr7j2 was reworded in its file by human:ada@example.org
+    note: human:ada@example.org reworded L-205zr7j2 in its file
     recorded 1 hand edit; entry files are in step
     ");
     insta::assert_snapshot!(env.run(["sync", "--format", "json"]), @r#"
@@ -42,7 +42,7 @@ fn an_edited_statement_becomes_an_event() {
     ----- stdout -----
     2026-01-02 03:05  human:ada@example.org  01KDYAMXQ8EV7BZJ26205ZR7J2
         proposed: Charging twice is safe
-    2026-01-02 03:06  human:ada@example.org  01KDYAMXQ8FCF97HB09KXCSY2Z
+    2026-01-02 03:06  human:ada@example.org  01KDYAMXQ8EWBRP2HXCS1P9440
         revised statement: Charging twice is safe with a key
     ");
 }
@@ -56,7 +56,7 @@ fn man_01_deleting_the_file_retracts_the_entry() {
     insta::assert_snapshot!(env.run(["sync"]), @"
     exit: 0
     ----- stderr -----
-    note: L-205zr7j2 was retracted, because its file was deleted by human:ada@example.org
+    note: human:ada@example.org retracted L-205zr7j2 by deleting its file
     recorded 1 hand edit; entry files are in step
     ");
     let shown = env.run(["show", &id, "--format", "json"]).success().json();
@@ -78,7 +78,7 @@ fn man_02_setting_the_date_confirms_by_hand() {
     insta::assert_snapshot!(env.run(["sync"]), @"
     exit: 0
     ----- stderr -----
-    note: L-205zr7j2 was confirmed in its file by human:ada@example.org
+    note: human:ada@example.org confirmed L-205zr7j2 in its file
     recorded 1 hand edit; entry files are in step
     ");
     let shown = env.run(["show", &id, "--format", "json"]).success().json();

@@ -133,9 +133,19 @@ impl Engine {
             self.dirty()?
         };
         for (file, why) in scan.unreadable {
-            self.notices.push(Notice::LeftAlone { file, why });
+            if !self.remove_if_unworded(&dir, &file, &mut seen)? {
+                self.notices.push(Notice::LeftAlone { file, why });
+            }
         }
         for edited in scan.edited {
+            if self.remove_if_unworded(&dir, &edited.file, &mut seen)? {
+                // Redaction wins, also over an edit of what was redacted.
+                if edited.is_edit() {
+                    let (file, why) = (edited.file, "its entry was blanked".to_owned());
+                    self.notices.push(Notice::LeftAlone { file, why });
+                }
+                continue;
+            }
             let author = if edited.is_edit() {
                 self.author(&edited.file, &dirty)?
             } else {

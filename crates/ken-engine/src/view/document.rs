@@ -2,7 +2,9 @@
 //!
 //! The frontmatter is laid out so that two branches conflict only where both worded the entry
 //! anew: lines that change for different reasons (wording, machine state, archiving, retraction)
-//! are kept apart by lines that never change, because git merges hunks that do not touch.
+//! are kept apart by lines that never change, because git merges hunks that do not touch. Its two
+//! digests are whole hashes and one of them covers the id: else two short entries are so alike
+//! that git takes one deleted and one added for a rename and merges an edit into the wrong file.
 //!
 //! Invariant: reading what was written gives the same wording and the same [`digest`].
 
@@ -12,7 +14,7 @@ use std::fmt::Write as _;
 use ken_core::anchor::{Anchor, Target};
 use ken_core::canonical;
 use ken_core::content::{Content, DecayClass, Detail, Polarity};
-use ken_core::entry::{Created, Entry};
+use ken_core::entry::Entry;
 use ken_core::event::Provenance;
 use ken_core::id::{EntryId, EventId};
 use ken_core::text::{Condition, Statement, Step, Tag};
@@ -67,18 +69,13 @@ pub fn render(entry: &Entry, kept: Option<&MachineLines>) -> Option<String> {
     let machine = kept.unwrap_or(&fresh);
     let mut out = String::from("---\n");
     let kind = created.kind;
-    let _ = writeln!(
-        out,
-        "type: {}\nid: {}\nkind: {kind}",
-        quoted(okf_type(created)),
-        entry.id
-    );
+    let _ = writeln!(out, "type: {kind}\nid: {}\nkind: {kind}", entry.id);
     wording_lines(&mut out, entry, content);
-    let _ = writeln!(out, "schema: ken.entry.v1");
+    let _ = writeln!(out, "resource: \"ken:{}\"", entry.id);
     let _ = writeln!(out, "status: {}", machine.status);
     let _ = writeln!(out, "lastConfirmed: {}", machine.last_confirmed);
     let _ = writeln!(out, "provenance: {}", machine.provenance);
-    let _ = writeln!(out, "rendered: {}", quoted(&machine.digest()));
+    let _ = writeln!(out, "rendered: {}", quoted(&machine.digest(entry.id)));
     let (by, at) = (
         quoted(&created.by.to_string()),
         quoted(&created.at.wall.to_string()),
@@ -220,7 +217,7 @@ pub fn read(text: &str) -> Result<Reading, ReadingError> {
         revision: front.list("revision")?,
         digest: front.text("digest")?,
         last_confirmed: machine.last_confirmed.parse().ok(),
-        machine_is_rendered: machine.digest() == shown("rendered"),
+        machine_is_rendered: machine.digest(id) == shown("rendered"),
         machine,
     })
 }
@@ -235,7 +232,7 @@ pub fn digest(content: &Content) -> String {
         "polarity": content.polarity, "decay": content.decay, "detail": content.detail,
     });
     let hash = blake3::hash(canonical::to_string(&wording).as_bytes());
-    format!("b3:{}", &hash.to_hex()[..32])
+    format!("b3:{}", hash.to_hex())
 }
 
 /// Returns whether `text` holds what git leaves behind in an unresolved merge.
@@ -264,20 +261,16 @@ impl MachineLines {
     }
 
     /// Tells lines Ken wrote from lines a person changed.
-    fn digest(&self) -> String {
+    fn digest(&self, id: EntryId) -> String {
         let Self {
             status,
             last_confirmed,
             provenance,
             ..
         } = self;
-        let hash = blake3::hash(format!("{status}\n{last_confirmed}\n{provenance}").as_bytes());
-        format!("b3:{}", &hash.to_hex()[..16])
+        let lines = format!("{id}\n{status}\n{last_confirmed}\n{provenance}");
+        format!("b3:{}", blake3::hash(lines.as_bytes()).to_hex())
     }
-}
-
-fn okf_type(created: &Created) -> &'static str {
-    created.kind.name()
 }
 
 /// The first sentence or line, short enough for a list.

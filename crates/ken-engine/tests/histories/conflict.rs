@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
+use ken_core::id::EventId;
 use ken_engine::view::document;
 
 use super::git::contents;
@@ -26,6 +27,13 @@ pub(crate) enum Cause {
     NoCommonBase,
     /// One side deleted the file (a revert, a reset, a person), the other changed it.
     ChangedAndDeleted,
+    /// One side made a person's committed edit an event and rendered it; the other worded the
+    /// entry anew since.
+    AbsorbedAndReworded,
+    /// One side blanked the proposal, so that its file had to go; the other changed the file.
+    ChangedAndBlanked,
+    /// Git took a deleted entry's file and a new one for a rename, because they look alike.
+    TakenForRename,
     /// A side cannot be read as an entry: somebody left both halves of an earlier conflict in it.
     EditedBeyondReading,
     /// Anything else breaks the law; the text says which lines both sides changed.
@@ -40,6 +48,9 @@ impl fmt::Display for Cause {
             Self::BothRendered => "both rendered",
             Self::NoCommonBase => "no common base",
             Self::ChangedAndDeleted => "changed and deleted",
+            Self::AbsorbedAndReworded => "absorbed and reworded",
+            Self::ChangedAndBlanked => "changed and blanked",
+            Self::TakenForRename => "taken for a rename",
             Self::EditedBeyondReading => "edited beyond reading",
             Self::Other(what) => return write!(f, "unnamed: {what}"),
         })
@@ -63,8 +74,13 @@ pub(crate) fn unmerged(listed: &str) -> Vec<(String, Stages)> {
     paths.into_iter().collect()
 }
 
-/// Finds out why `path` conflicts.
-pub(crate) fn cause(root: &Path, path: &str, stages: &Stages) -> Cause {
+/// Finds out why `path` conflicts; `blanked` are the ids of blanked events.
+pub(crate) fn cause(
+    root: &Path,
+    path: &str,
+    stages: &Stages,
+    blanked: &BTreeSet<EventId>,
+) -> Cause {
     if is_segment(path) {
         return Cause::Segment;
     }
@@ -76,7 +92,12 @@ pub(crate) fn cause(root: &Path, path: &str, stages: &Stages) -> Cause {
         String::from_utf8(text).ok()
     });
     let (Some(ours), Some(theirs)) = (ours, theirs) else {
-        return Cause::ChangedAndDeleted;
+        let gone = |id: &EventId| path.contains(&id.to_string()[18..].to_lowercase());
+        return if blanked.iter().any(gone) {
+            Cause::ChangedAndBlanked
+        } else {
+            Cause::ChangedAndDeleted
+        };
     };
     let Some(base) = base else {
         return Cause::NoCommonBase;
@@ -85,9 +106,22 @@ pub(crate) fn cause(root: &Path, path: &str, stages: &Stages) -> Cause {
     let [Ok(b), Ok(o), Ok(t)] = readings else {
         return Cause::EditedBeyondReading;
     };
+    if [&base, &ours, &theirs]
+        .into_iter()
+        .any(|text| says_twice(text))
+    {
+        return Cause::EditedBeyondReading;
+    }
+    if b.id != o.id || b.id != t.id {
+        return Cause::TakenForRename;
+    }
+    let edited = b.digest != document::digest(&b.content);
     let [b, o, t] = [b, o, t].map(|reading| document::digest(&reading.content));
     if b != o && b != t && o != t {
         return Cause::BothReworded;
+    }
+    if edited && (b != o || b != t) {
+        return Cause::AbsorbedAndReworded;
     }
     let both: BTreeSet<String> = changed(&base, &ours)
         .intersection(&changed(&base, &theirs))
@@ -97,13 +131,11 @@ pub(crate) fn cause(root: &Path, path: &str, stages: &Stages) -> Cause {
     if !both.is_empty() && both.iter().all(|key| machine.contains(&key.as_str())) {
         return Cause::BothRendered;
     }
-    let sides = [("ours", b != o), ("theirs", b != t), ("alike", o == t)];
-    let reworded: Vec<&str> = sides
-        .iter()
-        .filter(|(_, yes)| *yes)
-        .map(|(name, _)| *name)
-        .collect();
-    Cause::Other(format!("both changed {both:?}, reworded {reworded:?}"))
+    Cause::Other(format!(
+        "ours changed {:?}, theirs {:?}",
+        changed(&base, &ours),
+        changed(&base, &theirs)
+    ))
 }
 
 /// Returns whether a line is one of those git leaves in a conflict.
@@ -112,6 +144,17 @@ pub(crate) fn is_marker(line: &str) -> bool {
         .iter()
         .any(|mark| line.starts_with(mark))
         || line == "======="
+}
+
+/// Returns whether the frontmatter has a key twice: somebody kept both halves of a conflict.
+fn says_twice(text: &str) -> bool {
+    let front = text.trim_start_matches("---\n");
+    let (front, _) = front.split_once("\n---\n").unwrap_or((front, ""));
+    let keys = front.lines().filter(|line| !line.starts_with([' ', '-']));
+    let mut seen = BTreeSet::new();
+    !keys
+        .filter_map(|line| line.split_once(':'))
+        .all(|(key, _)| seen.insert(key))
 }
 
 /// Returns the keys of frontmatter lines that differ, and `body` if anything below does.

@@ -322,8 +322,9 @@ impl History {
 
     /// Sorts every conflict by its cause; one in a segment breaks the law.
     fn look_at(&mut self, site: usize, unmerged: &[(String, conflict::Stages)]) -> Outcome {
+        let blanked = self.blanked.keys().copied().collect();
         for (path, stages) in unmerged {
-            let cause = conflict::cause(&self.sites[site].root, path, stages);
+            let cause = conflict::cause(&self.sites[site].root, path, stages, &blanked);
             self.note(format!("    # conflict in {path}: {cause}"));
             self.tally.count(&format!("conflicts: {cause}"));
             match cause {
@@ -334,6 +335,9 @@ impl History {
                 | Cause::BothRendered
                 | Cause::NoCommonBase
                 | Cause::ChangedAndDeleted
+                | Cause::ChangedAndBlanked
+                | Cause::AbsorbedAndReworded
+                | Cause::TakenForRename
                 | Cause::EditedBeyondReading => {}
             }
         }

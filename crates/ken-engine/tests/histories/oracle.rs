@@ -10,6 +10,7 @@ use ken_core::state::State;
 use ken_core::store::Store as _;
 use ken_engine::check::Severity;
 use ken_engine::recover::Scope;
+use ken_engine::view::document;
 use ken_engine::{Engine, GitEnv};
 use ken_index::Index;
 
@@ -40,6 +41,7 @@ impl History {
     /// Compares what a site's index says with a fold of its files.
     pub(crate) fn state_is_the_fold(&mut self, site: usize) -> Outcome {
         let place = self.sites[site].clone();
+        files_are_of_their_entries(&place)?;
         let mut engine = self.open(site)?;
         let expected = place.events()?.fold();
         let kept = indexed(&place)?;
@@ -56,55 +58,57 @@ impl History {
     /// Checks that no blanked text can be found where this clone knows it is blanked.
     pub(crate) fn blanked_text_is_gone(&mut self, site: usize) -> Outcome {
         let place = &self.sites[site];
-        let here = place.blanked()?;
-        let words: Vec<(EventId, &String)> = self
-            .blanked
-            .iter()
-            .filter(|(id, _)| here.contains(id))
-            .filter_map(|(id, word)| Some((*id, word.as_ref()?)))
-            .collect();
-        if words.is_empty() {
-            return Ok(());
-        }
-        let set = place.events()?;
-        let mut told: Vec<Recorded> = set.events().collect();
-        told.extend(place.journalled());
         let mut files = Vec::new();
         walk(&place.root.join(".ken"), &mut files);
         walk(&place.common.join("ken"), &mut files);
-        for (id, word) in words {
-            // Somebody wrote the same word into another event, by resolving a conflict with both.
-            let quoted = |it: &Recorded| it.event.id != id && it.line().contains(word.as_str());
-            if told.iter().any(quoted) {
+        match self.quoted(site, &files)?.first() {
+            Some((word, file)) => {
+                let file = file.display();
+                Err(format!("{}: blanked {word} is in {file}", place.name))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Returns which of `files` hold, or are named after, a word this clone knows is blanked.
+    fn quoted(&self, site: usize, files: &[PathBuf]) -> Result<Vec<(String, PathBuf)>, String> {
+        let place = &self.sites[site];
+        let here = place.blanked()?;
+        let mut told: Vec<Recorded> = place.events()?.events().collect();
+        told.extend(place.journalled());
+        let mut found = Vec::new();
+        for (id, word) in self.blanked.iter().filter(|(id, _)| here.contains(id)) {
+            let Some(word) = word else { continue };
+            // Somebody wrote the word into another event, by keeping both halves of a conflict.
+            let elsewhere = |it: &Recorded| it.event.id != *id && it.line().contains(word.as_str());
+            if told.iter().any(elsewhere) {
                 continue;
             }
-            for file in &files {
+            for file in files {
                 let bytes = fs::read(file).unwrap_or_default();
-                let shown = file.display();
-                if contains(&bytes, word.as_bytes()) {
-                    return Err(format!(
-                        "{}: blanked {word} of {id} is in {shown}",
-                        place.name
-                    ));
-                }
-                if shown.to_string().contains(word.as_str()) {
-                    return Err(format!(
-                        "{}: blanked {word} of {id} names {shown}",
-                        place.name
-                    ));
+                let named = file.display().to_string().contains(word.as_str());
+                if named || contains(&bytes, word.as_bytes()) {
+                    found.push((word.clone(), file.clone()));
                 }
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Checks that the gate fails while a copy of blanked data is in the tree.
     fn gate_sees_copies(&mut self, site: usize) -> Outcome {
         let place = self.sites[site].clone();
         let copies = full_copies(&place)?;
-        if copies.is_empty() {
+        let mut files = Vec::new();
+        walk(&place.ken("entries"), &mut files);
+        let quoted = self.quoted(site, &files)?;
+        if copies.is_empty() && quoted.is_empty() {
             return Ok(());
         }
+        self.tally.add(
+            "entry files found that quote a blanked event",
+            quoted.len() as u64,
+        );
         self.tally.add(
             "copies of blanked events found in trees",
             copies.len() as u64,
@@ -114,7 +118,7 @@ impl History {
         let verified = engine.verify().map_err(|e| chain(&e))?;
         if verified.passes() {
             return Err(format!(
-                "{}: the gate passes with {copies:?} in the tree",
+                "{}: the gate passes with {copies:?} and {quoted:?} in the tree",
                 place.name
             ));
         }
@@ -213,6 +217,20 @@ fn full_copies(place: &Site) -> Result<Vec<(String, EventId)>, String> {
         .filter(|(_, it)| ken_core::state::blanks(&it.event).is_none())
         .map(|(path, it)| (path, it.event.id))
         .collect())
+}
+
+/// Checks that no merge put one entry's text into another's file.
+fn files_are_of_their_entries(place: &Site) -> Outcome {
+    for name in place.entry_files() {
+        let text = fs::read_to_string(place.ken("entries").join(&name)).unwrap_or_default();
+        let Ok(reading) = document::read(&text) else {
+            continue;
+        };
+        if !name.starts_with(&reading.id.to_string()) {
+            return Err(format!("{}: {name} says it is {}", place.name, reading.id));
+        }
+    }
+    Ok(())
 }
 
 fn indexed(place: &Site) -> Result<State, String> {
