@@ -5,23 +5,25 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ken_core::actor::{Actor, Role};
 use ken_core::decide::{Clock, Draft};
-use ken_core::event::{LINE_BYTES_MAX, Recorded};
+use ken_core::event::{LINE_BYTES_MAX, Proposed, Recorded};
 use ken_core::hlc::{DRIFT_MAX_MS, Hlc};
 use ken_core::id::{EventId, NodeId};
 use ken_core::store::Store as _;
 use ken_core::time::Timestamp;
-use ken_index::{Index, Rebuilt, Refreshed, SegmentStat};
+use ken_index::{Appended, Index, Rebuilt, Refreshed, SegmentStat};
 use ken_ledger::layout::{KEN_DIR, NotASegment, VERSION, VERSION_FILE};
 use ken_ledger::replace::ReplaceError;
-use ken_ledger::{Dir as _, GitEnv, Ledger, Place, ReadError, SegmentName, discover};
+use ken_ledger::{Dir as _, GitEnv, Ledger, Place, ReadError, SegmentName, Written, discover};
 
 use crate::admission::admitted;
 use crate::error::Error;
 use crate::files::{Views, ken_dir};
 use crate::notice::Notice;
+use crate::tombstone::Stones;
 use crate::world::World;
 
 /// The index's folder, below `.ken/`.
@@ -49,6 +51,8 @@ pub struct Engine {
     named: Option<Actor>,
     pub(crate) notices: Vec<Notice>,
     pub(crate) views: Views,
+    /// Claims that were taken back, once an addition asked; forgotten when they may have changed.
+    pub(crate) stones: Option<Arc<Stones>>,
     /// Whether hand edits were absorbed in this process already.
     pub(crate) absorbed: bool,
     /// Whether copies of blanked events were looked for in this process already.
@@ -77,6 +81,7 @@ impl Engine {
             named: actor,
             notices: Vec::new(),
             views: Views::default(),
+            stones: None,
             absorbed: false,
             scrubbed: false,
         };
@@ -153,21 +158,28 @@ impl Engine {
             .is_ok_and(|name: SegmentName| self.ledger.heal_open(&name))
     }
 
-    /// Brings the index up after an append, which touched `segments` and nothing else.
-    fn index_appended(&mut self, segments: &[SegmentName]) -> Result<(), Error> {
-        let mut touched = Vec::with_capacity(segments.len());
-        for name in segments {
-            touched.extend(self.ledger.stat(name)?.as_ref().map(stat_of));
+    /// Brings the index up after an append, which wrote `written` and nothing else.
+    ///
+    /// Returns whether nothing else came in with it.
+    fn index_appended(&mut self, written: &[Written]) -> Result<bool, Error> {
+        let mut appended = Vec::with_capacity(written.len());
+        for part in written {
+            if let Some(stat) = self.ledger.stat(&part.segment)? {
+                appended.push(Appended {
+                    stat: stat_of(&stat),
+                    before: part.before,
+                    text: &part.text,
+                });
+            }
         }
         let blanked = self.blanked_ids()?;
-        let read = |name: &str| read_segment(&self.ledger, name);
-        match self.index.refresh_part(&touched, &blanked, read) {
+        match self.index.append(&appended, &blanked) {
             Ok(Some(refreshed)) => {
                 self.note_views(&refreshed);
-                Ok(())
+                Ok(true)
             }
             // What is not simple is done the long way, which also knows how to mend.
-            Ok(None) | Err(_) => self.bring_index_up(Update::ByDifference).map(drop),
+            Ok(None) | Err(_) => self.bring_index_up(Update::ByDifference).map(|_| false),
         }
     }
 
@@ -189,6 +201,7 @@ impl Engine {
     }
 
     fn note_views(&mut self, refreshed: &Refreshed) {
+        self.stones = None;
         match refreshed.rebuilt {
             Some(_) => self.views.note_all(),
             None => self.views.note(&refreshed.folded),
@@ -241,10 +254,15 @@ impl Engine {
             return Ok(());
         }
         let now = self.world.now();
+        let proposed = |it: &Recorded| it.event.get::<Proposed>().is_some();
+        let stones = self.stones.take().filter(|_| batch.iter().all(proposed));
         let appended = self.ledger.append(batch, now, &mut *self.world)?;
         self.notices
             .extend(appended.notices.into_iter().map(Notice::Ledger));
-        self.index_appended(&appended.segments)
+        if self.index_appended(&appended.written)? {
+            self.stones = stones;
+        }
+        Ok(())
     }
 
     /// The latest clock reading a new event must follow.

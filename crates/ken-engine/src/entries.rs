@@ -1,5 +1,7 @@
 //! The verbs: add, revise, cite, confirm, retract, restore, archive, link, undo.
 
+use std::sync::Arc;
+
 use ken_core::actor::Actor;
 use ken_core::citation::Evidence;
 use ken_core::content::Changes;
@@ -16,7 +18,7 @@ use ken_core::time::Date;
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::tombstone::tombstone_for;
+use crate::tombstone::Stones;
 
 /// Entries written with one fsync where many are added in one process.
 pub const BATCH_MAX: usize = 100;
@@ -39,7 +41,7 @@ impl Engine {
         proposals: Vec<Proposal>,
         by: &Actor,
     ) -> Result<Vec<EntryId>, Error> {
-        let stones = self.index.tombstones()?;
+        let stones = self.stones()?;
         let mut drafts = Vec::with_capacity(proposals.len());
         let mut ids = Vec::with_capacity(proposals.len());
         for proposal in proposals {
@@ -54,6 +56,16 @@ impl Engine {
         }
         self.render_due()?;
         Ok(ids)
+    }
+
+    /// Returns the claims that were taken back.
+    fn stones(&mut self) -> Result<Arc<Stones>, Error> {
+        if let Some(stones) = &self.stones {
+            return Ok(Arc::clone(stones));
+        }
+        let stones = Arc::new(Stones::new(self.index.tombstones()?));
+        self.stones = Some(Arc::clone(&stones));
+        Ok(stones)
     }
 
     /// Words some fields of an entry anew.
@@ -239,8 +251,8 @@ impl Engine {
     }
 }
 
-fn check_tombstones(proposal: &Proposal, stones: &[Entry], by: &Actor) -> Result<(), Error> {
-    let Some(stone) = tombstone_for(&proposal.content.statement, stones) else {
+fn check_tombstones(proposal: &Proposal, stones: &Stones, by: &Actor) -> Result<(), Error> {
+    let Some(stone) = stones.said_before(&proposal.content.statement) else {
         return Ok(());
     };
     if proposal.overrides == Some(stone.id) {

@@ -1,6 +1,6 @@
 //! Whether a proposed claim was taken back before, also in other words.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use ken_core::entry::Entry;
 use ken_core::text::{Statement, comparison_words};
@@ -10,17 +10,57 @@ const LIKENESS_MIN: f64 = 0.8;
 /// Below this many words only equality counts: short texts are alike too easily.
 const WORDS_MIN: usize = 4;
 
-/// Returns the retracted entry that `statement` says again.
-pub(crate) fn tombstone_for<'a>(statement: &Statement, stones: &'a [Entry]) -> Option<&'a Entry> {
-    let words = comparison_words(statement.as_str());
-    let set: BTreeSet<&String> = words.iter().collect();
-    stones.iter().find(|stone| {
-        let Some(content) = &stone.content else {
-            return false;
+/// The claims that were taken back, ready to be asked many times.
+#[derive(Debug, Default)]
+pub(crate) struct Stones {
+    stones: Vec<Stone>,
+    /// Places in `stones` by the words they use.
+    by_word: HashMap<String, Vec<usize>>,
+}
+
+#[derive(Debug)]
+struct Stone {
+    entry: Entry,
+    words: Vec<String>,
+}
+
+impl Stones {
+    pub(crate) fn new(entries: Vec<Entry>) -> Self {
+        let mut all = Self::default();
+        for entry in entries {
+            let Some(content) = &entry.content else {
+                continue;
+            };
+            let words = comparison_words(content.statement.as_str());
+            for word in words.iter().collect::<BTreeSet<_>>() {
+                let places = all.by_word.entry(word.clone()).or_default();
+                places.push(all.stones.len());
+            }
+            all.stones.push(Stone { entry, words });
+        }
+        all
+    }
+
+    /// Returns the retracted entry that `statement` says again.
+    pub(crate) fn said_before(&self, statement: &Statement) -> Option<&Entry> {
+        let words = comparison_words(statement.as_str());
+        let set: BTreeSet<&String> = words.iter().collect();
+        let mut common = vec![0_usize; self.stones.len()];
+        for place in set
+            .iter()
+            .filter_map(|word| self.by_word.get(*word))
+            .flatten()
+        {
+            common[*place] += 1;
+        }
+        let enough = |common: usize| LIKENESS_MIN * set.len() as f64 <= common as f64;
+        let near = self.stones.iter().zip(common).filter(|(_, n)| enough(*n));
+        let mut near = near.map(|(stone, _)| stone);
+        let again = |stone: &&Stone| {
+            stone.words == words || is_reworded(&set, &stone.words.iter().collect())
         };
-        let others = comparison_words(content.statement.as_str());
-        words == others || is_reworded(&set, &others.iter().collect())
-    })
+        near.find(again).map(|stone| &stone.entry)
+    }
 }
 
 /// Words in common over words in either. Order and repetition are no matter, but a word more on

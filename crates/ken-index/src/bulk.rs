@@ -16,10 +16,11 @@ use rusqlite::{Connection, params};
 use crate::database;
 use crate::error::{IndexError, RefreshError};
 use crate::fold::{self, Folded};
+use crate::gather::{Texts, gather};
 use crate::refresh::{Refreshed, bad_line};
 use crate::rows::{self, Copies};
-use crate::scan::{self, About, Glimpse, Order, Scanned};
-use crate::segment::{self, Form, SegmentStat};
+use crate::scan::{About, Glimpse, Order, Scanned};
+use crate::segment::{self, Form, SegmentStat, Taken};
 
 /// Pages kept in memory while loading, in KiB.
 const CACHE_KIB: i64 = 64 * 1024;
@@ -40,24 +41,25 @@ pub(crate) fn fill<E>(
     read: &mut impl FnMut(&str) -> Result<Vec<u8>, E>,
 ) -> Result<Refreshed, RefreshError<E>> {
     let loose = loose(db)?;
-    let mut texts = Vec::with_capacity(listing.len());
-    for stat in listing {
-        texts.push(read(&stat.name).map_err(|source| RefreshError::Read {
-            segment: stat.name.clone(),
-            source,
-        })?);
-    }
-    let mut scans = Vec::with_capacity(texts.len());
-    for (stat, text) in listing.iter().zip(&texts) {
-        scans.push(scan::scan(text).map_err(|bad| bad_line(&stat.name, bad))?);
-    }
-    let bytes: usize = texts.iter().map(Vec::len).sum();
+    let texts = Texts::new(listing.len());
+    let scans = gather(&texts, listing, read)?;
+    let Some(scans) = scans.into_iter().collect::<Option<Vec<_>>>() else {
+        return Err(first_bad_line(listing, &texts));
+    };
+    let bytes: usize = texts.iter().map(<[u8]>::len).sum();
     let in_place = bytes < IN_PLACE_BYTES_MAX && database::is_fresh(db)?;
     if !in_place {
         database::wipe(db)?;
     }
-    for ((stat, text), scan) in listing.iter().zip(&texts).zip(&scans) {
-        segment::write(db, stat, text, scan.torn, &scan.holdings)?;
+    for (stat, scan) in listing.iter().zip(&scans) {
+        let taken = Taken {
+            stat,
+            bytes: scan.bytes,
+            torn: scan.torn,
+            digest: scan.digest,
+            holdings: &scan.holdings,
+        };
+        segment::write(db, &taken)?;
     }
     let Some(load) = Load::new(scans, loose, remembered) else {
         return Err(first_bad_line(listing, &texts));
@@ -301,8 +303,8 @@ fn write_memory(db: &Connection, remembered: &[EventId]) -> Result<(), IndexErro
 }
 
 /// Names the first damaged line; the quick way only notices that there is one.
-fn first_bad_line<E>(listing: &[SegmentStat], texts: &[Vec<u8>]) -> RefreshError<E> {
-    for (stat, text) in listing.iter().zip(texts) {
+fn first_bad_line<E>(listing: &[SegmentStat], texts: &Texts) -> RefreshError<E> {
+    for (stat, text) in listing.iter().zip(texts.iter()) {
         if let Err(bad) = segment::read_lines(text, 0) {
             return bad_line(&stat.name, bad);
         }

@@ -30,6 +30,17 @@ pub(crate) struct Change<'a> {
     pub(crate) source: Source<'a>,
 }
 
+impl<'a> Change<'a> {
+    /// Returns a change by segments that has nothing in it yet.
+    pub(crate) fn from_segments(remembered: &'a [EventId]) -> Self {
+        Self {
+            incoming: Vec::new(),
+            outgoing: Vec::new(),
+            source: Source::Segments { remembered },
+        }
+    }
+}
+
 /// Where the incoming copies come from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {

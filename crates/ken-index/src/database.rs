@@ -11,7 +11,7 @@ use crate::error::IndexError;
 use crate::refresh::Rebuilt;
 
 /// Kept in `PRAGMA user_version`; any other number means that the database is not ours to read.
-pub(crate) const SCHEMA: i64 = 1;
+pub(crate) const SCHEMA: i64 = 2;
 
 /// How long to wait for another process; a rebuild of a large ledger takes seconds.
 const BUSY_TIMEOUT_MS: u64 = 60_000;
@@ -73,7 +73,7 @@ CREATE TABLE segments (
     torn INTEGER NOT NULL,
     digest BLOB NOT NULL
 );
-CREATE TABLE holdings (segment INTEGER PRIMARY KEY, full BLOB NOT NULL, blank BLOB NOT NULL);
+CREATE TABLE holdings (segment INTEGER NOT NULL, full BLOB NOT NULL, blank BLOB NOT NULL);
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 ";
 
@@ -88,12 +88,13 @@ CREATE UNIQUE INDEX entries_id ON entries (id);
 CREATE INDEX entries_tail ON entries (tail);
 CREATE INDEX entries_alias ON entries (alias) WHERE alias IS NOT NULL;
 CREATE INDEX entries_created ON entries (created, id);
-CREATE INDEX entries_tombstone ON entries (key) WHERE tombstone = 1;
+CREATE INDEX entries_tombstone ON entries (id) WHERE tombstone = 1;
 CREATE INDEX citations_entry ON citations (entry);
 CREATE INDEX citations_ref ON citations (evidence_ref);
 CREATE INDEX tags_tag ON tags (tag);
 CREATE INDEX links_entry ON links (entry);
 CREATE INDEX links_target ON links (target);
+CREATE INDEX holdings_segment ON holdings (segment);
 CREATE INDEX segments_torn ON segments (key) WHERE torn > 0;
 ";
 

@@ -10,11 +10,11 @@ use ken_core::id::{EntryId, EventId};
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::bulk;
-use crate::change::{self, Change, Made, Source, Unmade};
+use crate::change::{self, Change, Made, Unmade};
 use crate::error::{IndexError, RefreshError};
 use crate::index::Index;
 use crate::rows;
-use crate::segment::{self, BadLine, Form, Holdings, Known, SegmentStat};
+use crate::segment::{self, Appended, BadLine, Holdings, Known, SegmentStat, Taken};
 
 /// Bytes of changed segments above which filling an empty index is cheaper than changing this one.
 const BULK_BYTES_MIN: u64 = 64 << 20;
@@ -101,32 +101,42 @@ impl Index {
         }
     }
 
-    /// Takes in what was appended to `touched` and leaves every other segment as it is known.
+    /// Takes in what a writer has just appended and leaves every other segment as it is known.
     ///
-    /// Returns `None`, changing nothing, where only a whole refresh can tell.
-    pub fn refresh_part<E>(
+    /// Returns `None`, changing nothing, where only a whole refresh can tell: another process
+    /// wrote meanwhile, or what stood before was not in the index.
+    pub fn append(
         &mut self,
-        touched: &[SegmentStat],
+        appended: &[Appended<'_>],
         blanked: &[EventId],
-        mut read: impl FnMut(&str) -> Result<Vec<u8>, E>,
-    ) -> Result<Option<Refreshed>, RefreshError<E>> {
+    ) -> Result<Option<Refreshed>, IndexError> {
         if self.is_damaged() || self.why_empty().is_some() {
             return Ok(None);
         }
         let tx = self
             .db
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(IndexError::from)?;
-        let plan = Plan::of_part(&tx, touched)?;
-        if plan.empty {
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if rows::meta(&tx, rows::META_IN_STEP)?.is_none() {
             return Ok(None);
         }
-        let Ok(mut report) = plan.carry_out(&tx, blanked, &mut read)? else {
-            return Ok(None);
+        let mut change = Change::from_segments(blanked);
+        for part in appended {
+            if !take_in_appended(&tx, part, &mut change)? {
+                return Ok(None);
+            }
+        }
+        let made = match change::make(&tx, change) {
+            Ok(made) => made,
+            Err(Unmade::StartOver) => return Ok(None),
+            Err(Unmade::Index(error)) => return Err(error),
         };
+        if made.scrubbed {
+            rows::write_meta(&tx, rows::META_SCRUB, &[])?;
+        }
         rows::write_meta(&tx, rows::META_IN_STEP, PART)?;
+        let mut report = report(made, appended.len());
         report.torn = torn(&tx)?;
-        tx.commit().map_err(IndexError::from)?;
+        tx.commit()?;
         self.after_commit()?;
         Ok(Some(report))
     }
@@ -224,20 +234,6 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    /// Plans for some segments; the others are left as they are known.
-    fn of_part(db: &Connection, touched: &'a [SegmentStat]) -> Result<Self, IndexError> {
-        let mut to_read = Vec::with_capacity(touched.len());
-        for stat in touched {
-            to_read.push((stat, segment::known_as(db, &stat.name)?));
-        }
-        Ok(Self {
-            gone: Vec::new(),
-            to_read,
-            empty: rows::meta(db, rows::META_IN_STEP)?.is_none(),
-            kept_bytes: 0,
-        })
-    }
-
     /// Returns why everything is to be read, if so.
     fn rebuild_reason(&self, why_empty: Option<Rebuilt>) -> Option<Rebuilt> {
         if self.empty {
@@ -256,13 +252,7 @@ impl<'a> Plan<'a> {
         blanked: &[EventId],
         read: &mut impl FnMut(&str) -> Result<Vec<u8>, E>,
     ) -> Result<Result<Refreshed, Rebuilt>, RefreshError<E>> {
-        let mut change = Change {
-            incoming: Vec::new(),
-            outgoing: Vec::new(),
-            source: Source::Segments {
-                remembered: blanked,
-            },
-        };
+        let mut change = Change::from_segments(blanked);
         let segments_read = self.to_read.len();
         for known in self.gone {
             change
@@ -298,25 +288,60 @@ fn take_in<E>(
     text: &[u8],
     change: &mut Change<'_>,
 ) -> Result<(), RefreshError<E>> {
-    let mut holdings = Holdings::default();
     let mut from = 0;
     if let Some(known) = known {
-        let before = segment::holdings(db, known.key)?;
         match known.grown_from(text) {
-            Some(end) => {
-                from = end;
-                holdings = before;
+            Some(end) => from = end,
+            None => {
+                let before = segment::holdings(db, known.key)?;
+                change.outgoing.extend(before.copies());
+                segment::delete_holdings(db, known.key)?;
             }
-            None => change.outgoing.extend(before.copies()),
         }
     }
     let lines = segment::read_lines(text, from).map_err(|bad| bad_line(&stat.name, bad))?;
-    for copy in &lines.events {
-        holdings.push(copy.event.id, Form::of(copy));
-    }
-    segment::write(db, stat, text, lines.torn, &holdings)?;
+    let bytes = text.len() - lines.torn;
+    let taken = Taken {
+        stat,
+        bytes,
+        torn: lines.torn,
+        digest: segment::chain(segment::NO_LINES, &text[..bytes]),
+        holdings: &Holdings::of(&lines.events),
+    };
+    segment::write(db, &taken)?;
     change.incoming.extend(lines.events);
     Ok(())
+}
+
+/// Adds what a writer appended to `change`; says `false` if it does not fit what is known.
+fn take_in_appended(
+    db: &Connection,
+    part: &Appended<'_>,
+    change: &mut Change<'_>,
+) -> Result<bool, IndexError> {
+    let known = segment::known_as(db, &part.stat.name)?;
+    let (taken, digest) = match &known {
+        Some(known) if known.stat.inode != part.stat.inode => return Ok(false),
+        Some(known) => (known.taken as u64, known.digest),
+        None => (0, segment::NO_LINES),
+    };
+    let fits = taken == part.before && part.before + part.text.len() as u64 == part.stat.len;
+    let Ok(lines) = segment::read_lines(part.text, 0) else {
+        return Ok(false);
+    };
+    if !fits || lines.torn != 0 {
+        return Ok(false);
+    }
+    let taken = Taken {
+        stat: &part.stat,
+        bytes: part.stat.len as usize,
+        torn: 0,
+        digest: segment::chain(digest, part.text),
+        holdings: &Holdings::of(&lines.events),
+    };
+    segment::write(db, &taken)?;
+    change.incoming.extend(lines.events);
+    Ok(true)
 }
 
 pub(crate) fn bad_line<E>(segment: &str, bad: BadLine) -> RefreshError<E> {

@@ -6,13 +6,13 @@
 
 use std::borrow::Cow;
 
-use ken_core::event::{LINE_BYTES_MAX, Recorded};
+use ken_core::event::{Event, LINE_BYTES_MAX, Recorded};
 use ken_core::hlc::Hlc;
 use ken_core::id::{EntryId, EventId};
 use ken_core::state::blanks;
 
 use crate::rows::Copies;
-use crate::segment::{self, BadLine, Form, Holdings};
+use crate::segment::{self, BadLine, Digest, Form, Holdings};
 
 /// Characters of a printed clock reading.
 const HLC_CHARS: usize = 36;
@@ -43,7 +43,10 @@ pub(crate) struct Scanned<'a> {
     pub(crate) glimpses: Vec<Glimpse<'a>>,
     pub(crate) orders: Vec<Order>,
     pub(crate) holdings: Holdings,
+    /// Bytes of whole lines.
+    pub(crate) bytes: usize,
     pub(crate) torn: usize,
+    pub(crate) digest: Digest,
 }
 
 /// `event` says that `target` is blanked.
@@ -62,6 +65,18 @@ impl About {
             [] => Self::None,
             [id] => Self::One(id),
             [..] => Self::Many(ids.into()),
+        }
+    }
+
+    /// Returns whether these are the entries `event` touches.
+    pub(crate) fn is_of(&self, event: &Event) -> bool {
+        match self {
+            Self::None => event.entries().next().is_none(),
+            Self::One(id) => {
+                let mut entries = event.entries();
+                entries.next() == Some(*id) && entries.all(|other| other == *id)
+            }
+            Self::Many(_) => *self == Self::new(event.entries()),
         }
     }
 
@@ -88,6 +103,8 @@ pub(crate) fn scan(text: &[u8]) -> Result<Scanned<'_>, BadLine> {
             Err(_) => scanned.torn = tail.len(),
         }
     }
+    scanned.bytes = text.len() - scanned.torn;
+    scanned.digest = segment::chain(segment::NO_LINES, &text[..scanned.bytes]);
     Ok(scanned)
 }
 

@@ -25,6 +25,17 @@ pub(crate) enum Form {
     Blank,
 }
 
+/// What a writer has just put behind a segment.
+#[derive(Clone, Debug)]
+pub struct Appended<'a> {
+    /// The file as it is now.
+    pub stat: SegmentStat,
+    /// Bytes it had before.
+    pub before: u64,
+    /// Whole lines.
+    pub text: &'a [u8],
+}
+
 /// The events a segment holds, by form, each id as its 16 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Holdings {
@@ -39,9 +50,15 @@ pub(crate) struct Known {
     pub(crate) stat: SegmentStat,
     /// Bytes of the text that were taken in; a torn tail is not among them.
     pub(crate) taken: usize,
-    /// Hash of those bytes.
-    pub(crate) digest: [u8; 32],
+    /// The [`chain`] of those bytes.
+    pub(crate) digest: Digest,
 }
+
+/// Stands for the lines of a segment.
+pub(crate) type Digest = [u8; 32];
+
+/// The digest of a segment without lines.
+pub(crate) const NO_LINES: Digest = [0; 32];
 
 /// Lines that were read, and what did not become one.
 #[derive(Debug, Default)]
@@ -70,6 +87,14 @@ impl Form {
 }
 
 impl Holdings {
+    pub(crate) fn of(events: &[Recorded]) -> Self {
+        let mut holdings = Self::default();
+        for copy in events {
+            holdings.push(copy.event.id, Form::of(copy));
+        }
+        holdings
+    }
+
     pub(crate) fn push(&mut self, id: EventId, form: Form) {
         let side = match form {
             Form::Full => &mut self.full,
@@ -94,7 +119,7 @@ impl Known {
     /// Returns where new lines begin if `text` is this segment with something appended.
     pub(crate) fn grown_from(&self, text: &[u8]) -> Option<usize> {
         let (old, new) = text.split_at_checked(self.taken)?;
-        if *blake3::hash(old).as_bytes() != self.digest {
+        if chain(NO_LINES, old) != self.digest {
             return None;
         }
         if old.is_empty() || old.ends_with(b"\n") || new.is_empty() {
@@ -103,6 +128,17 @@ impl Known {
         // The last line lacked its newline; what follows must supply it.
         new.starts_with(b"\n").then_some(self.taken + 1)
     }
+}
+
+/// Adds lines to a digest, one by one, so that what is appended can be added to what is known.
+pub(crate) fn chain(digest: Digest, lines: &[u8]) -> Digest {
+    let lines = lines.split_inclusive(|byte| *byte == b'\n');
+    lines.fold(digest, |digest, line| {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&digest);
+        hasher.update(line.strip_suffix(b"\n").unwrap_or(line));
+        *hasher.finalize().as_bytes()
+    })
 }
 
 /// Splits `text` behind its last newline-terminated line.
@@ -175,24 +211,32 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Known> {
 /// Returns which copies the segment `key` held.
 pub(crate) fn holdings(db: &Connection, key: i64) -> Result<Holdings, IndexError> {
     let mut statement = db.prepare_cached("SELECT full, blank FROM holdings WHERE segment = ?1")?;
-    Ok(statement.query_row([key], |row| {
-        Ok(Holdings {
-            full: row.get(0)?,
-            blank: row.get(1)?,
-        })
-    })?)
+    let mut rows = statement.query([key])?;
+    let mut holdings = Holdings::default();
+    while let Some(row) = rows.next()? {
+        holdings
+            .full
+            .extend(row.get_ref(0)?.as_blob().map_err(IndexError::damaged)?);
+        holdings
+            .blank
+            .extend(row.get_ref(1)?.as_blob().map_err(IndexError::damaged)?);
+    }
+    Ok(holdings)
+}
+
+/// What was taken in of a segment.
+pub(crate) struct Taken<'a> {
+    pub(crate) stat: &'a SegmentStat,
+    pub(crate) bytes: usize,
+    pub(crate) torn: usize,
+    pub(crate) digest: Digest,
+    /// What it holds beside what is written already.
+    pub(crate) holdings: &'a Holdings,
 }
 
 /// Writes what was taken in of a segment over what was known of it.
-pub(crate) fn write(
-    db: &Connection,
-    stat: &SegmentStat,
-    text: &[u8],
-    torn: usize,
-    holdings: &Holdings,
-) -> Result<(), IndexError> {
-    let taken = text.len() - torn;
-    let digest = *blake3::hash(&text[..taken]).as_bytes();
+pub(crate) fn write(db: &Connection, taken: &Taken<'_>) -> Result<(), IndexError> {
+    let Taken { stat, .. } = taken;
     let key: i64 = db
         .prepare_cached(
             "INSERT INTO segments (name, len, modified_ns, inode, taken, torn, digest)
@@ -207,14 +251,14 @@ pub(crate) fn write(
                 signed(stat.len),
                 signed(stat.modified_ns),
                 signed(stat.inode),
-                signed(taken as u64),
-                signed(torn as u64),
-                digest,
+                signed(taken.bytes as u64),
+                signed(taken.torn as u64),
+                taken.digest,
             ],
             |row| row.get(0),
         )?;
-    db.prepare_cached("INSERT OR REPLACE INTO holdings VALUES (?1, ?2, ?3)")?
-        .execute(params![key, holdings.full, holdings.blank])?;
+    db.prepare_cached("INSERT INTO holdings VALUES (?1, ?2, ?3)")?
+        .execute(params![key, taken.holdings.full, taken.holdings.blank])?;
     Ok(())
 }
 
@@ -222,6 +266,11 @@ pub(crate) fn write(
 pub(crate) fn delete(db: &Connection, key: i64) -> Result<(), IndexError> {
     db.prepare_cached("DELETE FROM segments WHERE key = ?1")?
         .execute([key])?;
+    delete_holdings(db, key)
+}
+
+/// Forgets what a segment held.
+pub(crate) fn delete_holdings(db: &Connection, key: i64) -> Result<(), IndexError> {
     db.prepare_cached("DELETE FROM holdings WHERE segment = ?1")?
         .execute([key])?;
     Ok(())

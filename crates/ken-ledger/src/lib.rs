@@ -40,4 +40,4 @@ pub use layout::{SegmentName, SegmentStat};
 pub use ledger::{Ledger, Parts, ReadError, SegmentText};
 pub use notice::Notice;
 pub use place::{GitDirs, GitEnv, Place, discover};
-pub use writer::{AppendError, Appended, SEGMENT_BYTES_MAX};
+pub use writer::{AppendError, Appended, SEGMENT_BYTES_MAX, Written};

@@ -27,9 +27,26 @@ const NAME_TRIES_MAX: usize = 8;
 /// What an append did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
-    /// The segments written to.
-    pub segments: Vec<SegmentName>,
+    pub written: Vec<Written>,
     pub notices: Vec<Notice>,
+}
+
+impl Appended {
+    /// Returns the segments written to.
+    pub fn segments(&self) -> Vec<SegmentName> {
+        let written = self.written.iter();
+        written.map(|part| part.segment.clone()).collect()
+    }
+}
+
+/// What was put behind one segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    pub segment: SegmentName,
+    /// Bytes the segment had before.
+    pub before: u64,
+    /// Whole lines.
+    pub text: Vec<u8>,
 }
 
 /// Why nothing was appended: no event of the batch is acknowledged.
@@ -45,6 +62,8 @@ pub enum AppendError {
 #[derive(Debug, Default)]
 struct Portion {
     lines: Vec<Box<str>>,
+    /// The lines again, each with its newline.
+    text: Vec<u8>,
     /// Bytes the segment has before it.
     len: u64,
 }
@@ -74,17 +93,21 @@ impl Ledger {
             settled.end = end;
         }
         let portions = self.open_segments(batch, &mut settled, now, ids)?;
-        let written = match &self.parts.git {
+        match &self.parts.git {
             Some(git) => {
                 let worktree = git.worktree();
                 self.write_journal(&settled, &worktree, &portions)?;
                 self.write_behind_journal(&settled, &portions, &mut notices);
-                portions.into_keys().collect()
             }
-            None => self.write_durably(portions)?,
-        };
+            None => self.write_durably(&portions)?,
+        }
+        let written = portions.into_iter().map(|(segment, portion)| Written {
+            segment,
+            before: portion.len,
+            text: portion.text,
+        });
         Ok(Appended {
-            segments: written,
+            written: written.collect(),
             notices,
         })
     }
@@ -134,6 +157,8 @@ impl Ledger {
                 ..Portion::default()
             });
             *len += line.len() as u64 + 1;
+            portion.text.extend_from_slice(line.as_bytes());
+            portion.text.push(b'\n');
             portion.lines.push(line);
         }
         if settled.unsaved {
@@ -246,7 +271,7 @@ impl Ledger {
         let before = notices.len();
         for (name, portion) in portions {
             let path = name.path();
-            if let Err(error) = ken.append(&path, &portion.bytes()) {
+            if let Err(error) = ken.append(&path, &portion.text) {
                 // Half a line would look like damage to readers that cannot heal.
                 let _ = ken.truncate(&path, portion.len);
                 let error = error.to_string();
@@ -268,32 +293,20 @@ impl Ledger {
     }
 
     /// Outside git: the segments alone carry the write.
-    fn write_durably(
-        &self,
-        portions: BTreeMap<SegmentName, Portion>,
-    ) -> Result<Vec<SegmentName>, DiskError> {
+    fn write_durably(&self, portions: &BTreeMap<SegmentName, Portion>) -> Result<(), DiskError> {
         let ken = &self.parts.ken;
         let write = |(name, portion): (&SegmentName, &Portion)| {
             let path = name.path();
-            ken.append_durably(&path, &portion.bytes())
+            ken.append_durably(&path, &portion.text)
                 .map_err(DiskError::on("write to", &path))
         };
         if let Err(error) = portions.iter().try_for_each(write) {
-            for (name, portion) in &portions {
+            for (name, portion) in portions {
                 // If this fails too, the next writer finds the tail; nobody was told of it.
                 let _ = ken.truncate(&name.path(), portion.len);
             }
             return Err(error);
         }
-        Ok(portions.into_keys().collect())
-    }
-}
-
-impl Portion {
-    fn bytes(&self) -> Vec<u8> {
-        self.lines
-            .iter()
-            .flat_map(|line| [line.as_bytes(), b"\n"].concat())
-            .collect()
+        Ok(())
     }
 }

@@ -13,7 +13,7 @@ fn one_segment_takes_the_events_of_many_processes() {
     for mut sandbox in [Sandbox::in_git(), Sandbox::plain()] {
         let (a, first) = sandbox.add();
         let (b, second) = sandbox.add();
-        assert_eq!(first.segments, second.segments);
+        assert_eq!(first.segments(), second.segments());
         assert_eq!(second.notices, []);
         assert_eq!(lines(&sandbox.open()), lines_of([&a, &b]));
     }
@@ -41,14 +41,14 @@ fn each_memory_has_its_own_segment() {
         .open()
         .append(&batch, sample::start(), &mut sandbox.ids)
         .unwrap();
-    assert_eq!(appended.segments.len(), 3);
+    assert_eq!(appended.segments().len(), 3);
     for (event, name) in batch.iter().zip(["semantic", "procedural", "episodic"]) {
         let segment = appended
-            .segments
-            .iter()
+            .segments()
+            .into_iter()
             .find(|s| s.memory().name() == name)
             .unwrap();
-        let text = sandbox.open().read(segment).unwrap();
+        let text = sandbox.open().read(&segment).unwrap();
         assert_eq!(text.text(), format!("{}\n", event.line()));
     }
 }
@@ -61,7 +61,7 @@ fn a_full_segment_is_followed_by_another_even_inside_a_batch() {
             .open()
             .append(&batch, sample::start(), &mut sandbox.ids)
             .unwrap();
-        assert!(1 < appended.segments.len());
+        assert!(1 < appended.segments().len());
         let longest = sandbox
             .open()
             .list()
@@ -87,8 +87,8 @@ fn a_moved_head_seals() {
         .say(|said| said.token = "2".into());
     let (_, second) = sandbox.add();
     let (_, third) = sandbox.add();
-    assert_ne!(first.segments, second.segments);
-    assert_eq!(second.segments, third.segments);
+    assert_ne!(first.segments(), second.segments());
+    assert_eq!(second.segments(), third.segments());
 }
 
 #[test]
@@ -104,8 +104,8 @@ fn an_index_that_lists_the_segment_seals_and_one_that_does_not_does_not() {
         });
     });
     let (_, second) = sandbox.add();
-    assert_eq!(first.segments, second.segments);
-    let path = first.segments[0].tree_path();
+    assert_eq!(first.segments(), second.segments());
+    let path = first.segments()[0].tree_path();
     git.say(|said| {
         said.index = Some(Stat {
             len: 2,
@@ -115,7 +115,7 @@ fn an_index_that_lists_the_segment_seals_and_one_that_does_not_does_not() {
         said.listed = Some(BTreeSet::from([path]));
     });
     let (_, third) = sandbox.add();
-    assert_ne!(second.segments, third.segments);
+    assert_ne!(second.segments(), third.segments());
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn an_index_nobody_can_read_seals() {
         said.listed = None;
     });
     let (_, second) = sandbox.add();
-    assert_ne!(first.segments, second.segments);
+    assert_ne!(first.segments(), second.segments());
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_removed_segment_is_not_brought_back_and_not_written_again() {
     let (_, first) = sandbox.add();
     fs::remove_file(sandbox.segment(&first)).unwrap();
     let (b, second) = sandbox.add();
-    assert_ne!(first.segments, second.segments);
+    assert_ne!(first.segments(), second.segments());
     assert_eq!(lines(&sandbox.open()), lines_of([&b]));
 }
 
@@ -153,7 +153,7 @@ fn a_segment_that_was_written_anew_by_somebody_is_left_alone() {
     fs::write(path.with_extension("other"), &bytes).unwrap();
     fs::rename(path.with_extension("other"), &path).unwrap();
     let (_, second) = sandbox.add();
-    assert_ne!(first.segments, second.segments);
+    assert_ne!(first.segments(), second.segments());
     assert_eq!(fs::read(&path).unwrap(), bytes);
 }
 
@@ -168,7 +168,7 @@ fn a_branch_change_tells_which_segments_came_along() {
     });
     let notices = sandbox.open().heal();
     let along = Notice::CameAlong {
-        segment: first.segments[0].clone(),
+        segment: first.segments()[0].clone(),
         written_on: "refs/heads/main".into(),
         now_on: "refs/heads/topic".into(),
         events: 2,
@@ -299,7 +299,7 @@ fn outside_git_garbage_after_a_power_cut_is_put_aside() {
     let whole = fs::read(&path).unwrap();
     fs::write(&path, [whole.as_slice(), &[0; 50], b"\n"].concat()).unwrap();
     assert!(
-        sandbox.open().read(&appended.segments[0]).is_ok(),
+        sandbox.open().read(&appended.segments()[0]).is_ok(),
         "zeros are UTF-8"
     );
     sandbox.boot = Some("second boot".into());
@@ -321,7 +321,7 @@ fn a_copied_folder_gets_its_own_node_and_segment() {
     fs::copy(&copy, sandbox.path(".git/ken/node")).unwrap();
     let (_, second) = sandbox.add();
     assert!(second.notices.contains(&Notice::Copied));
-    assert_ne!(first.segments, second.segments);
+    assert_ne!(first.segments(), second.segments());
     let new = sandbox.open().node(&mut sandbox.ids).unwrap();
     assert_ne!(node, new);
     assert_eq!(new, sandbox.open().node(&mut sandbox.ids).unwrap());
@@ -334,7 +334,7 @@ fn lost_local_state_is_said_and_begun_anew() {
     fs::write(sandbox.path(".git/ken/open.json"), "{").unwrap();
     let (b, second) = sandbox.add();
     assert!(matches!(second.notices[..], [Notice::StateLost { .. }]));
-    assert_ne!(first.segments, second.segments);
+    assert_ne!(first.segments(), second.segments());
     assert_eq!(lines(&sandbox.open()), lines_of([&a, &b]));
 }
 

@@ -78,7 +78,7 @@ fn a_cut_ledger_reads_and_goes_on_without_gluing_lines() {
     for cut in (0..text.len()).step_by(10) {
         let mut sandbox = Sandbox::plain();
         let (first, appended) = sandbox.add();
-        let path = sandbox.path(&format!(".ken/{}", appended.segments[0].path()));
+        let path = sandbox.path(&format!(".ken/{}", appended.segments()[0].path()));
         let before = std::fs::read(&path).unwrap();
         std::fs::write(&path, [&before, &text.as_bytes()[..cut]].concat()).unwrap();
         let (second, _) = sandbox.add();

@@ -93,7 +93,7 @@ fn one_id_with_two_contents_is_found() {
         "{}",
         found[0].message
     );
-    assert!([found[0].file.as_str()].contains(&appended.segments[0].path().as_str()));
+    assert!([found[0].file.as_str()].contains(&appended.segments()[0].path().as_str()));
 }
 
 #[test]

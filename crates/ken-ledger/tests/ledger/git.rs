@@ -10,7 +10,7 @@ fn seals(repository: &mut Repository, between: impl FnOnce(&Repository)) -> bool
     let (_, first) = repository.add();
     between(repository);
     let (_, second) = repository.add();
-    first.segments != second.segments
+    first.segments() != second.segments()
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn a_segment_taken_into_the_stash_comes_back_whole_and_is_not_written_again() {
     let (b, second) = repository.add();
     repository.git(&["stash", "pop", "-q"]);
     let (c, third) = repository.add();
-    assert_ne!(third.segments, first.segments);
-    assert_ne!(third.segments, second.segments);
+    assert_ne!(third.segments(), first.segments());
+    assert_ne!(third.segments(), second.segments());
     assert_eq!(lines(&open(&repository.work())), lines_of([&a, &b, &c]));
 }
 
@@ -98,7 +98,7 @@ fn an_uncommitted_segment_that_comes_along_is_told() {
     repository.git(&["switch", "-qc", "topic"]);
     let (_, second) = repository.add();
     let along = Notice::CameAlong {
-        segment: first.segments[0].clone(),
+        segment: first.segments()[0].clone(),
         written_on: "refs/heads/main".into(),
         now_on: "refs/heads/topic".into(),
         events: 1,
@@ -115,8 +115,8 @@ fn worktrees_share_journal_and_node_but_no_segment() {
         let (a, here) = repository.add();
         let (b, there) = repository.add_in(&other);
         let (c, again) = repository.add();
-        assert_ne!(here.segments, there.segments);
-        assert_eq!(here.segments, again.segments);
+        assert_ne!(here.segments(), there.segments());
+        assert_eq!(here.segments(), again.segments());
         assert_eq!(lines(&open(&repository.work())), lines_of([&a, &c]));
         assert_eq!(lines(&open(&other)), lines_of([&b]));
         let journal = repository.work().join(".git/ken/journal/000001.jsonl");
@@ -161,7 +161,7 @@ fn a_submodule_has_its_own_ledger() {
     run_git(&sub, &["add", "."]);
     run_git(&sub, &["commit", "-qm", "x"]);
     let (_, second) = outer.add_in(&sub);
-    assert_ne!(first.segments, second.segments);
+    assert_ne!(first.segments(), second.segments());
 }
 
 #[test]
@@ -206,8 +206,8 @@ fn a_copied_repository_goes_its_own_way() {
     let (_, there) = repository.add_in(&copy);
     let (_, here) = repository.add();
     assert!(there.notices.contains(&Notice::Copied));
-    assert_eq!(here.segments, first.segments);
-    assert_ne!(there.segments, first.segments);
+    assert_eq!(here.segments(), first.segments());
+    assert_ne!(there.segments(), first.segments());
     let mut node = |work| open(work).node(&mut repository.ids).unwrap();
     assert_ne!(node(&copy), node(&repository.dir.path().join("work")));
 }
@@ -219,7 +219,7 @@ fn a_ledger_git_ignores_works_all_the_same() {
     let (a, first) = repository.add();
     repository.git(&["add", "."]);
     let (b, second) = repository.add();
-    assert_eq!(first.segments, second.segments);
+    assert_eq!(first.segments(), second.segments());
     assert_eq!(lines(&open(&repository.work())), lines_of([&a, &b]));
 }
 

@@ -229,7 +229,7 @@ fn blanking_what_git_does_not_know_makes_no_commit() {
     let work = repository.work();
     let replaced = blank(&mut repository, &work, &event);
     assert!(!replaced.committed);
-    assert_eq!(replaced.removed, appended.segments);
+    assert_eq!(replaced.removed, appended.segments());
     assert_eq!(replaced.commits_in_history, None);
     assert_eq!(commits(&repository), before);
     assert_eq!(lines(&open(&work)), lines_of([&event.blanked(), &kept]));
@@ -406,7 +406,7 @@ fn outside_git_sealed_segments_are_packed_and_blanked() {
         .unwrap();
     assert!(!replaced.committed && 2 <= replaced.removed.len());
     assert!(
-        !replaced.removed.contains(&appended.segments[0]),
+        !replaced.removed.contains(&appended.segments()[0]),
         "the open one stays"
     );
     assert_eq!(

@@ -150,7 +150,7 @@ impl Sandbox {
     }
 
     pub(crate) fn segment(&self, appended: &Appended) -> PathBuf {
-        self.path(".ken").join(appended.segments[0].path())
+        self.path(".ken").join(appended.segments()[0].path())
     }
 }
 
