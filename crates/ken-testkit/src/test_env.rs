@@ -85,6 +85,11 @@ impl TestEnv {
         self
     }
 
+    /// Runs another build from here on.
+    pub fn use_binary(&mut self, binary: impl Into<PathBuf>) {
+        self.binary = binary.into();
+    }
+
     /// Moves the clock on by whole days.
     pub fn wait_days(&self, days: u64) {
         self.now

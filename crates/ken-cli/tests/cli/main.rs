@@ -13,4 +13,6 @@ mod reading;
 mod source_tests;
 mod support;
 mod upkeep;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod versions;
 mod who;
