@@ -16,7 +16,7 @@ pub enum Error {
     TooNew { found: String, known: &'static str },
     #[error(transparent)]
     Refused(#[from] Refusal),
-    #[error("the guard refused `{field}`: it looks like it holds {what}", field = first_field(.0), what = first_type(.0))]
+    #[error("the guard refused `{field}`: it seems to hold a secret ({what})", field = first_field(.0), what = first_type(.0))]
     Guarded(Vec<Finding>),
     #[error("no entry begins with `{0}`")]
     NotFound(String),
@@ -159,10 +159,9 @@ fn first_field(findings: &[Finding]) -> &str {
         .map_or("a field", |finding| finding.field.as_str())
 }
 
-fn first_type(findings: &[Finding]) -> &'static str {
-    findings
-        .first()
-        .map_or("a secret", |finding| finding.secret_type)
+fn first_type(findings: &[Finding]) -> String {
+    let kind = findings.first().map(|finding| finding.secret_type);
+    kind.unwrap_or("of some kind").replace('-', " ")
 }
 
 fn list(ids: &[EntryId]) -> String {

@@ -101,6 +101,9 @@ impl Engine {
         let now = self.now();
         let (mut all, ordered) = (self.ledger.blanked_ids()?, self.index.ordered_blank()?);
         let obeyed = !ordered.is_subset(&all);
+        if !obeyed && !self.index.any_in_full(&all)? {
+            return Ok((false, 0));
+        }
         let replaced = if obeyed {
             // Somebody else's order: this clone's journal and memory have to follow it too.
             all.extend(ordered);

@@ -95,6 +95,20 @@ impl Index {
         })
     }
 
+    /// Returns whether a segment holds one of `events` with its data.
+    pub fn any_in_full(&self, events: &BTreeSet<EventId>) -> Result<bool, IndexError> {
+        self.checked(|db| {
+            let query = "SELECT EXISTS (SELECT 1 FROM events WHERE id = ?1 AND full > 0)";
+            let mut statement = db.prepare_cached(query)?;
+            for id in events {
+                if statement.query_row([id.to_bytes()], |row| row.get(0))? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+    }
+
     /// Returns the events whose copies say different things; somebody forged or broke one.
     pub fn differing(&self) -> Result<Vec<EventId>, IndexError> {
         self.checked(|db| {

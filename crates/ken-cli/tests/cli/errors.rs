@@ -98,7 +98,7 @@ fn the_guard_refuses_a_secret_and_does_not_repeat_it() {
     insta::assert_snapshot!(run, @"
     exit: 1
     ----- stderr -----
-    error: the guard refused `statement`: it looks like it holds github-token
+    error: the guard refused `statement`: it seems to hold a secret (github token)
 
     hint: remove the secret and rotate it if it was ever stored elsewhere
     ");

@@ -131,7 +131,7 @@ fn what_the_guard_refuses_keeps_its_whole_batch_out() {
     insta::assert_snapshot!(env.run_with(&input, ["add", "--from-jsonl", "-"]), @"
     exit: 1
     ----- stderr -----
-    error: lines 1 to 3: the guard refused `statement`: it looks like it holds github-token
+    error: lines 1 to 3: the guard refused `statement`: it seems to hold a secret (github token)
 
     hint: 0 entries before this batch of lines were added; mend the line and give the rest again
     ");
