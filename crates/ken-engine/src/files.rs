@@ -74,6 +74,14 @@ impl Seen {
     }
 }
 
+/// An entry file that shows a blanked event.
+#[derive(Debug)]
+pub(crate) struct Quoting {
+    pub(crate) name: String,
+    /// It also holds a person's edit, which Ken does not throw away.
+    pub(crate) edited: bool,
+}
+
 /// Opens `.ken` for view files.
 pub(crate) fn ken_dir(place: &Place) -> Result<RealDir, Error> {
     let shown = place.root.join(KEN_DIR).display().to_string();
@@ -177,8 +185,8 @@ pub(crate) fn put(dir: &dyn Dir, path: &str, bytes: &[u8]) -> io::Result<()> {
 }
 
 impl Engine {
-    /// Renders the files of entries that changed since the last time.
-    pub(crate) fn render_due(&mut self) -> Result<(), Error> {
+    /// Renders the files of entries that changed since the last time; returns how many it wrote.
+    pub(crate) fn render_due(&mut self) -> Result<usize, Error> {
         let dir = ken_dir(&self.place)?;
         if !std::mem::replace(&mut self.views.left_taken, true) {
             self.views.take_left_behind(&dir)?;
@@ -187,12 +195,49 @@ impl Engine {
         if self.views.all_due {
             self.remove_unworded(&dir, &mut seen)?;
         }
+        let mut written = 0;
         for entry in self.take_due()? {
-            self.render_entry(&dir, &entry, Machine::Keep, &mut seen)?;
+            written += usize::from(self.render_entry(&dir, &entry, Machine::Keep, &mut seen)?);
             self.views.ungathered = true;
         }
         self.views.seen = Some(seen);
-        Ok(())
+        Ok(written)
+    }
+
+    /// Renders the files that show a blanked event, also those whose other events this branch
+    /// does not have; returns how many it changed.
+    ///
+    /// One whose proposal this branch does not know is removed: it comes back with its events.
+    pub(crate) fn renew_quoting(&mut self) -> Result<usize, Error> {
+        let blanked = self.blanked_here()?;
+        if blanked.is_empty() {
+            return Ok(0);
+        }
+        let dir = ken_dir(&self.place)?;
+        let mut seen = self.take_seen(&dir);
+        let mut changed = 0;
+        for Quoting { name, .. } in self.quoting_files(&blanked)? {
+            let entry = id_of(&name).map(|id| self.index.entry(id)).transpose()?;
+            let done = match entry.flatten().filter(|entry| entry.file_name().is_some()) {
+                Some(entry) => self.render_entry(&dir, &entry, Machine::Renew, &mut seen)?,
+                None => self.remove_rendered(&dir, &name, &mut seen)?,
+            };
+            changed += usize::from(done);
+        }
+        self.views.seen = Some(seen);
+        Ok(changed)
+    }
+
+    /// Removes a file if it is as Ken rendered it; returns whether it did.
+    fn remove_rendered(&self, dir: &RealDir, name: &str, seen: &mut Seen) -> Result<bool, Error> {
+        let path = format!("{ENTRIES_DIR}/{name}");
+        let text = read_text(dir, &path)?.unwrap_or_default();
+        let rendered = document::read(&text).is_ok_and(|reading| reading.is_rendered());
+        if rendered {
+            dir.remove(&path).map_err(DiskError::on("remove", &path))?;
+            seen.forget(name);
+        }
+        Ok(rendered)
     }
 
     pub(crate) fn take_seen(&mut self, dir: &RealDir) -> Seen {
@@ -355,8 +400,8 @@ impl Engine {
         Ok(history.iter().any(|it| it.is_blanked() && proposes(it)))
     }
 
-    /// Returns the entry files that quote a blanked event.
-    pub(crate) fn quoting_files(&self, blanked: &BTreeSet<EventId>) -> Result<Vec<String>, Error> {
+    /// Returns the entry files that show a blanked event.
+    pub(crate) fn quoting_files(&self, blanked: &BTreeSet<EventId>) -> Result<Vec<Quoting>, Error> {
         let dir = ken_dir(&self.place)?;
         let listing = dir
             .list(ENTRIES_DIR)
@@ -364,27 +409,34 @@ impl Engine {
         let mut quoting = Vec::new();
         for (name, _) in listing {
             let text = read_text(&dir, &format!("{ENTRIES_DIR}/{name}"))?.unwrap_or_default();
-            let rendered_from = |id: &EventId| blanked.contains(id);
-            let quotes = document::read(&text)
-                .is_ok_and(|reading| reading.revision.iter().any(rendered_from));
-            if quotes || self.is_unworded(&name)? {
-                quoting.push(name);
+            let reading = document::read(&text).ok();
+            let rests_on =
+                |reading: &Reading| reading.revision.iter().any(|id| blanked.contains(id));
+            let unworded = self.is_unworded(&name)?;
+            if unworded || reading.as_ref().is_some_and(rests_on) {
+                let edited = !unworded && reading.is_some_and(|reading| !reading.is_rendered());
+                quoting.push(Quoting { name, edited });
             }
         }
         Ok(quoting)
     }
 
     /// A file may be written over when it is as Ken rendered it, from events this branch knows.
+    ///
+    /// One that shows a blanked event cannot wait for the others.
     fn may_replace(&self, reading: &Reading) -> Result<bool, Error> {
-        if document::digest(&reading.content) != reading.digest {
+        if !reading.is_rendered() {
             return Ok(false);
         }
+        let mut known = true;
         for id in &reading.revision {
-            if self.index.event(*id)?.is_none() {
-                return Ok(false);
-            }
+            known &= self.index.event(*id)?.is_some();
         }
-        Ok(true)
+        if known {
+            return Ok(true);
+        }
+        let blanked = self.blanked_here()?;
+        Ok(reading.revision.iter().any(|id| blanked.contains(id)))
     }
 }
 

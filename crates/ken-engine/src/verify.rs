@@ -87,11 +87,16 @@ impl Engine {
             });
         }
         for file in quoting {
+            let next = if file.edited {
+                "and somebody edited it: word the entry anew with `ken revise`, then delete the file and run `ken render`"
+            } else {
+                "run `ken sync`"
+            };
             findings.push(Finding {
                 gate: "knowledge.blanked",
                 level: Level::Error,
-                message: "this file quotes a blanked event; run `ken sync`".to_owned(),
-                at: format!(".ken/entries/{file}"),
+                message: format!("this file shows a blanked event; {next}"),
+                at: format!(".ken/entries/{}", file.name),
                 line: None,
             });
         }
@@ -131,7 +136,7 @@ impl Engine {
     }
 
     /// Returns the ids of events whose data must not be here, by memory or by order.
-    fn blanked_here(&self) -> Result<BTreeSet<EventId>, Error> {
+    pub(crate) fn blanked_here(&self) -> Result<BTreeSet<EventId>, Error> {
         let mut blanked = self.ledger.blanked_ids()?;
         blanked.extend(self.index.ordered_blank()?);
         Ok(blanked)

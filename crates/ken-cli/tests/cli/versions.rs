@@ -2,6 +2,8 @@
 //!
 //! `fixtures/older` keeps the program of a past release; it runs where it was built for.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;

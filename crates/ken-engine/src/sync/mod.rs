@@ -79,11 +79,8 @@ impl Engine {
             .iter()
             .filter(|notice| matches!(notice, Notice::Absorbed { .. }))
             .count();
-        self.render_due()?;
-        Ok(Synced {
-            absorbed,
-            rendered: 0,
-        })
+        let rendered = self.render_due()? + self.renew_quoting()?;
+        Ok(Synced { absorbed, rendered })
     }
 
     /// What every writing command does first, once a process.

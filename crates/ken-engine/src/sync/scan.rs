@@ -41,7 +41,7 @@ impl Scan {
 impl Edited {
     /// Returns whether somebody changed wording or machine lines since Ken rendered the file.
     pub(super) fn is_edit(&self) -> bool {
-        let reworded = document::digest(&self.reading.content) != self.reading.digest;
+        let reworded = !self.reading.is_rendered();
         reworded || !self.reading.machine_is_rendered
     }
 }

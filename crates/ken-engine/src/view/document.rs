@@ -38,6 +38,13 @@ pub struct Reading {
     pub machine_is_rendered: bool,
 }
 
+impl Reading {
+    /// Returns whether the wording is as Ken wrote it; otherwise a person changed it.
+    pub fn is_rendered(&self) -> bool {
+        digest(&self.content) == self.digest
+    }
+}
+
 /// Machine state as a file shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineLines {

@@ -18,7 +18,7 @@ pub(crate) type Stages = [Option<String>; 3];
 pub(crate) enum Cause {
     /// Two sides of a segment or pack: this must never happen.
     Segment,
-    /// Both sides worded the entry anew, differently: a person must choose.
+    /// Both sides worded the entry anew: a person must choose.
     BothReworded,
     /// Machine state was rendered on both sides by `ken render`.
     BothRendered,
@@ -116,8 +116,10 @@ pub(crate) fn cause(
         return Cause::TakenForRename;
     }
     let edited = b.digest != document::digest(&b.content);
+    // Another wording event may leave the words as they were; it is a wording all the same.
+    let events = b.revision != o.revision && b.revision != t.revision;
     let [b, o, t] = [b, o, t].map(|reading| document::digest(&reading.content));
-    if b != o && b != t && o != t {
+    if (b != o && b != t) || (events && (b != o || b != t)) {
         return Cause::BothReworded;
     }
     if edited && (b != o || b != t) {

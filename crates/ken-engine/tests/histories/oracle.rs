@@ -61,10 +61,15 @@ impl History {
         let mut files = Vec::new();
         walk(&place.root.join(".ken"), &mut files);
         walk(&place.common.join("ken"), &mut files);
-        match self.quoted(site, &files)?.first() {
+        let quoted = self.quoted(site, &files)?;
+        match quoted.iter().find(|(_, file)| !holds_edit(file)) {
             Some((word, file)) => {
+                let text = fs::read_to_string(file).unwrap_or_default();
                 let file = file.display();
-                Err(format!("{}: blanked {word} is in {file}", place.name))
+                Err(format!(
+                    "{}: blanked {word} is in {file}:\n{text}",
+                    place.name
+                ))
             }
             None => Ok(()),
         }
@@ -137,8 +142,10 @@ impl History {
         }
         let mut engine = self.open(site)?;
         let verified = engine.verify().map_err(|e| chain(&e))?;
-        if let Some(finding) = verified.findings.iter().find(|f| f.gate == BLANKED_GATE) {
-            return Err(format!("{}: {finding:?}", place.name));
+        let mut quotes = verified.findings.iter().filter(|f| f.gate == BLANKED_GATE);
+        if let Some(finding) = quotes.find(|f| !holds_edit(&place.root.join(&f.at))) {
+            let text = fs::read_to_string(place.root.join(&finding.at)).unwrap_or_default();
+            return Err(format!("{}: {finding:?}\n{text}", place.name));
         }
         let checked = engine.check_ledger().map_err(|e| chain(&e))?;
         match checked
@@ -217,6 +224,13 @@ fn full_copies(place: &Site) -> Result<Vec<(String, EventId)>, String> {
         .filter(|(_, it)| ken_core::state::blanks(&it.event).is_none())
         .map(|(path, it)| (path, it.event.id))
         .collect())
+}
+
+/// Returns whether a file holds an edit that is no event yet. One that rests on a blanked event
+/// waits for a person, and the gate fails until then.
+fn holds_edit(file: &Path) -> bool {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    document::read(&text).is_ok_and(|reading| !reading.is_rendered())
 }
 
 /// Checks that no merge put one entry's text into another's file.
