@@ -1,0 +1,47 @@
+//! The port every embedding model stands behind, and what is known about a model.
+
+use std::borrow::Cow;
+
+use crate::vector::Vector;
+
+/// Bytes a single text may have. The limit also keeps the static table's sums exact.
+pub const TEXT_BYTES_MAX: usize = 1 << 20;
+
+/// Turns texts into vectors of one model.
+pub trait Embedder {
+    fn model(&self) -> &Model;
+
+    /// Embeds each text by itself; the answer has one vector a text, in the same order.
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>, EmbedError>;
+}
+
+/// What callers must know about a model to use its vectors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Names the model and the way it was made; vectors under two ids are never compared.
+    pub id: Cow<'static, str>,
+    /// Components a vector has.
+    pub dimension: usize,
+    /// Share of the model's score in the sum with the keyword score, both stretched to [0, 1].
+    pub blend: f64,
+    pub thresholds: Thresholds,
+}
+
+/// Cosines with a meaning, measured for one model on the development split of the evaluation set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Thresholds {
+    /// From here on two statements may say the same thing; below it hardly any do.
+    pub duplicate: f64,
+    /// From here on an entry may answer a query a person typed.
+    pub relevant: f64,
+    /// From here on an entry may be shown to somebody who did not ask.
+    pub strict: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EmbedError {
+    #[error(
+        "text {index} of the batch has {bytes} bytes; at most {TEXT_BYTES_MAX} can be embedded"
+    )]
+    TextTooLong { index: usize, bytes: usize },
+}

@@ -1,0 +1,123 @@
+//! A direction in a model's space, eight bits a component.
+//!
+//! Only the direction counts, so a vector is scaled until its largest component is 127 and the scale
+//! is forgotten: `cosine(a, b) = dot(a, b) / (|a| |b|)` needs no more than the components, and all
+//! sums in it are whole numbers.
+//!
+//! Invariant of [`Vector::quantise`]: the components are all zero (the text said nothing the model
+//! knows) or the largest is 127 in size.
+
+/// What a text means to a model.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Vector(Box<[i8]>);
+
+impl Vector {
+    /// Size of the largest component.
+    const PEAK: f64 = 127.0;
+
+    /// Keeps the direction of `components`. Without one (zero, or not finite) the result is zero.
+    #[must_use]
+    pub fn quantise(components: &[f64]) -> Self {
+        let largest = components
+            .iter()
+            .fold(0.0, |most: f64, c| most.max(c.abs()));
+        let is_usable = 0.0 < largest && components.iter().all(|c| c.is_finite());
+        let step = |c: &f64| (c / largest * Self::PEAK).round_ties_even() as i8;
+        Self(match is_usable {
+            true => components.iter().map(step).collect(),
+            false => components.iter().map(|_| 0).collect(),
+        })
+    }
+
+    /// Takes back what [`Vector::components`] gave, from a store.
+    #[must_use]
+    pub fn from_components(components: Box<[i8]>) -> Self {
+        Self(components)
+    }
+
+    #[must_use]
+    pub fn components(&self) -> &[i8] {
+        &self.0
+    }
+
+    /// Whether the text said nothing the model knows. Such a vector is like no other.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.0.iter().all(|c| *c == 0)
+    }
+
+    /// The length of the components as they stand.
+    #[must_use]
+    pub fn norm(&self) -> f64 {
+        f64::from(dot(&self.0, &self.0)).sqrt()
+    }
+
+    /// Returns how alike two vectors of one model are, from -1 to 1; 0 if either says nothing.
+    #[must_use]
+    pub fn cosine(&self, other: &Self) -> f64 {
+        debug_assert_eq!(self.0.len(), other.0.len(), "vectors of two models");
+        let norms = self.norm() * other.norm();
+        if norms == 0.0 {
+            return 0.0;
+        }
+        f64::from(dot(&self.0, &other.0)) / norms
+    }
+}
+
+/// Cannot overflow below a dimension of 133,000.
+fn dot(a: &[i8], b: &[i8]) -> i32 {
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| i32::from(*a) * i32::from(*b))
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn exact_cosine(a: &[f64], b: &[f64]) -> f64 {
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+    }
+
+    #[test]
+    fn the_largest_component_becomes_127() {
+        assert_eq!(
+            Vector::quantise(&[0.5, -2.0, 1.0]).components(),
+            [32, -127, 64]
+        );
+    }
+
+    #[test]
+    fn what_has_no_direction_is_zero() {
+        for components in [[0.0, 0.0], [f64::NAN, 1.0], [f64::INFINITY, 1.0]] {
+            let vector = Vector::quantise(&components);
+            assert!(vector.is_zero(), "{components:?}");
+            assert_eq!(vector.cosine(&Vector::quantise(&[1.0, 1.0])), 0.0);
+        }
+    }
+
+    #[test]
+    fn length_does_not_count() {
+        assert_eq!(
+            Vector::quantise(&[1.0, 2.0]),
+            Vector::quantise(&[1e-9, 2e-9])
+        );
+    }
+
+    proptest! {
+        /// Eight bits are enough for the cosine of any two directions.
+        #[test]
+        fn cosines_survive_eight_bits(
+            a in vec(-1.0..1.0f64, 256),
+            b in vec(-1.0..1.0f64, 256),
+        ) {
+            let kept = Vector::quantise(&a).cosine(&Vector::quantise(&b));
+            prop_assert!((kept - exact_cosine(&a, &b)).abs() < 2e-3);
+        }
+    }
+}
