@@ -68,6 +68,7 @@ const BANNED_TYPES: &[&str] = &[
 /// A new arrow is a design change: it comes with `ARCHITECTURE.md` in the same commit.
 const ARROWS: &[(&str, &[&str])] = &[
     ("ken-core", &[]),
+    ("ken-embed", &[]),
     ("ken-guard", &["ken-core"]),
     ("ken-index", &["ken-core"]),
     ("ken-ledger", &["ken-core"]),

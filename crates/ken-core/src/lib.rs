@@ -23,6 +23,7 @@ pub mod hlc;
 pub mod id;
 pub mod kind;
 pub mod schema;
+pub mod score;
 pub mod state;
 pub mod status;
 pub mod store;

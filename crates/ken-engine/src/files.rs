@@ -234,7 +234,7 @@ impl Engine {
         let text = read_text(dir, &path)?.unwrap_or_default();
         let rendered = document::read(&text).is_ok_and(|reading| reading.is_rendered());
         if rendered {
-            dir.remove(&path).map_err(DiskError::on("remove", &path))?;
+            remove_entry_file(dir, name)?;
             seen.forget(name);
         }
         Ok(rendered)
@@ -379,8 +379,7 @@ impl Engine {
     ) -> Result<bool, Error> {
         let unworded = self.is_unworded(name)?;
         if unworded {
-            let path = format!("{ENTRIES_DIR}/{name}");
-            dir.remove(&path).map_err(DiskError::on("remove", &path))?;
+            remove_entry_file(dir, name)?;
             seen.forget(name);
         }
         Ok(unworded)
@@ -444,6 +443,15 @@ impl Drop for Engine {
     /// Settles what the command left; a tree that cannot be written has no views to settle.
     fn drop(&mut self) {
         let _ = self.settle();
+    }
+}
+
+/// Removes an entry file; another process may have been quicker.
+fn remove_entry_file(dir: &RealDir, name: &str) -> Result<(), Error> {
+    let path = format!("{ENTRIES_DIR}/{name}");
+    match dir.remove(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => Ok(other.map_err(DiskError::on("remove", &path))?),
     }
 }
 

@@ -1,0 +1,229 @@
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use serde_json::json;
+
+use super::*;
+use crate::entry::Confirmation;
+use crate::facts::Beta;
+use crate::id::EntryId;
+
+const NOW: &str = "2026-11-15T00:00:00Z";
+
+fn now() -> Timestamp {
+    NOW.parse().unwrap()
+}
+
+fn facts() -> EntryFacts {
+    EntryFacts {
+        posterior: Beta::PRIOR,
+        validity: Validity::Unverifiable,
+        last_verified: None,
+        confirmation: Confirmation {
+            last: Some("2026-11-15".parse().unwrap()),
+            ..Confirmation::default()
+        },
+        status: Status::Active,
+        quarantined: false,
+        archived: false,
+        cooccurrence: 0.0,
+    }
+}
+
+fn id(number: u8) -> EntryId {
+    format!("L-0000000{number}").parse().unwrap()
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-12
+}
+
+fn signals(facts: &EntryFacts, found: Match) -> Signals {
+    Signals::of(facts, found, Draw::Mean, now())
+}
+
+#[test]
+fn ret_26_to_ret_32_ret_37_six_default_weights_sum_to_one() {
+    let weights = Weights::default();
+    let wanted = [0.38, 0.25, 0.15, 0.10, 0.07, 0.05];
+    assert_eq!(weights.named().map(|(_, value)| value), wanted);
+    assert!(near(wanted.iter().sum(), 1.0));
+}
+
+#[test]
+fn ret_34_status_bonus() {
+    for (status, wanted) in [
+        (Status::Verified, 1.0),
+        (Status::Active, 0.8),
+        (Status::Candidate, 0.5),
+        (Status::Stale, 0.0),
+        (Status::Rejected, 0.0),
+    ] {
+        let facts = EntryFacts { status, ..facts() };
+        assert!(
+            near(signals(&facts, Match::default()).status, wanted),
+            "{status}"
+        );
+    }
+}
+
+#[test]
+fn ret_35_thread_bonus_is_all_or_nothing() {
+    for (in_thread, wanted) in [(true, 1.0), (false, 0.0)] {
+        let found = Match {
+            in_thread,
+            ..Match::default()
+        };
+        assert!(near(signals(&facts(), found).thread, wanted));
+    }
+}
+
+#[test]
+fn ret_36_cooccurrence_saturates() {
+    for (together, wanted) in [(0.0, 0.0), (1.0, 1.0 - (-0.6_f64).exp()), (100.0, 1.0)] {
+        let found = Match {
+            together,
+            ..Match::default()
+        };
+        assert!(
+            near(signals(&facts(), found).cooccurrence, wanted),
+            "{together}"
+        );
+    }
+}
+
+#[test]
+fn dec_23_freshness_halves_in_ninety_days_unless_conditions_hold() {
+    let since = |last: &str| EntryFacts {
+        confirmation: Confirmation {
+            last: Some(last.parse().unwrap()),
+            ..Confirmation::default()
+        },
+        ..facts()
+    };
+    let fresh = |facts: &EntryFacts| signals(facts, Match::default()).freshness;
+    assert!(near(fresh(&since("2026-11-15")), 1.0));
+    assert!(near(fresh(&since("2026-08-17")), 0.5));
+    assert!(near(fresh(&since("2026-05-19")), 0.25));
+    // Somebody's clock is ahead: no more than fresh.
+    assert!(near(fresh(&since("2027-01-01")), 1.0));
+    // What was verified later than confirmed counts from there.
+    let verified = EntryFacts {
+        last_verified: Some("2026-08-17T00:00:00Z".parse().unwrap()),
+        ..since("2020-01-01")
+    };
+    assert!(near(fresh(&verified), 0.5));
+    for (validity, wanted) in [(Validity::Holds, 1.0), (Validity::Broken, 0.0)] {
+        let facts = EntryFacts {
+            validity,
+            ..since("2020-01-01")
+        };
+        assert!(near(fresh(&facts), wanted));
+    }
+    let never = EntryFacts {
+        confirmation: Confirmation::default(),
+        ..facts()
+    };
+    assert!(near(fresh(&never), 0.0));
+}
+
+#[test]
+fn ret_33_draws_follow_the_posterior_and_repeat() {
+    let posterior = Beta {
+        alpha: 8.0,
+        beta: 2.0,
+    };
+    let draws: Vec<f64> = (0..2000)
+        .map(|n| Draw::Of(Seed::new("run", &format!("query {n}")), id(1)).from(posterior))
+        .collect();
+    assert!(draws.iter().all(|draw| (0.0..=1.0).contains(draw)));
+    let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+    let variance = draws.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / draws.len() as f64;
+    assert!((mean - 0.8).abs() < 0.01, "{mean}");
+    assert!((variance - 0.8 * 0.2 / 11.0).abs() < 0.002, "{variance}");
+    // Bits, not only values: an answer can be replayed on any machine.
+    let draw = Draw::Of(Seed::new("r1", "how do retries work"), id(1)).from(posterior);
+    assert_eq!(draw.to_bits(), DRAWN);
+    let other = Draw::Of(Seed::new("r2", "how do retries work"), id(1)).from(posterior);
+    assert_ne!(draw.to_bits(), other.to_bits());
+    // A small shape takes another path.
+    let low = Beta {
+        alpha: 0.5,
+        beta: 0.5,
+    };
+    let draw = Draw::Of(Seed::new("r1", "q"), id(2)).from(low);
+    assert!((0.0..=1.0).contains(&draw));
+}
+
+/// The bits of one draw, as first computed.
+const DRAWN: u64 = 4_605_327_525_138_147_860;
+
+#[test]
+fn the_mean_explores_nothing() {
+    assert!(near(signals(&facts(), Match::default()).thompson, 0.5));
+}
+
+#[test]
+fn ret_37_ret_47_parts_sum_to_the_score() {
+    let found = Match {
+        semantic: 0.7,
+        in_thread: true,
+        together: 2.0,
+    };
+    let signals = signals(&facts(), found);
+    let boosts = Boosts {
+        pinned: true,
+        cross_domain: true,
+        role: false,
+    };
+    let told = signals.explain(&Weights::default(), boosts);
+    let sum: f64 = told.parts.iter().map(|part| part.value * part.weight).sum();
+    assert!((told.score - sum).abs() < 1e-9);
+    let plain = signals.explain(&Weights::default(), Boosts::default());
+    assert!(plain.score <= 1.0);
+    assert!(near(
+        told.score - plain.score,
+        PIN_BOOST + CROSS_DOMAIN_BOOST
+    ));
+}
+
+#[test]
+fn ret_50_ret_51_weights_are_checked() {
+    let six = json!({"semantic": 0.5, "thompson": 0.0, "freshness": 0.2, "status": 0.1,
+        "thread": 0.1, "cooccurrence": 0.1});
+    let weights = Weights::from_json(&six).unwrap();
+    assert!(near(weights.thompson, 0.0));
+    let changed = |key: &str, value: serde_json::Value| {
+        let mut six = six.clone();
+        six[key] = value;
+        Weights::from_json(&six).unwrap_err()
+    };
+    assert!(matches!(
+        changed("semantic", json!(0.6)),
+        WeightsError::Sum(_)
+    ));
+    assert!(matches!(
+        changed("semantic", json!(-0.1)),
+        WeightsError::OutOfRange {
+            name: "semantic",
+            ..
+        }
+    ));
+    assert!(matches!(
+        changed("extra", json!(0.0)),
+        WeightsError::NotSix(_)
+    ));
+    assert!(matches!(
+        Weights::from_json(&json!({"semantic": 1.0})),
+        Err(WeightsError::NotSix(_))
+    ));
+}
+
+#[test]
+fn ret_13_ret_14_ret_15_roles_prefer_kinds() {
+    assert!(Role::Researcher.prefers(Kind::Spike));
+    assert!(!Role::Researcher.prefers(Kind::Learning));
+    assert!(Role::Planner.prefers(Kind::Learning));
+    for kind in Kind::ALL {
+        assert!(!Role::Debugger.prefers(kind));
+    }
+}

@@ -1,0 +1,82 @@
+//! Weights of the six signals, and when a set of them is refused.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The setting of a workspace that holds its own weights.
+pub const SCORING_KEY: &str = "scoring";
+
+/// How far from 1 the sum may be: what decimal fractions cannot say exactly.
+const SUM_TOLERANCE: f64 = 1e-9;
+
+/// How much each signal counts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Weights {
+    pub semantic: f64,
+    pub thompson: f64,
+    pub freshness: f64,
+    pub status: f64,
+    pub thread: f64,
+    pub cooccurrence: f64,
+}
+
+/// Why weights are refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum WeightsError {
+    #[error(
+        "weights need exactly these six numbers: semantic, thompson, freshness, status, thread, cooccurrence ({0})"
+    )]
+    NotSix(String),
+    #[error("the weight of {name} is {value}; it must lie between 0 and 1")]
+    OutOfRange { name: &'static str, value: f64 },
+    #[error("the weights sum to {0}; they must sum to 1")]
+    Sum(f64),
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self {
+            semantic: 0.38,
+            thompson: 0.25,
+            freshness: 0.15,
+            status: 0.10,
+            thread: 0.07,
+            cooccurrence: 0.05,
+        }
+    }
+}
+
+impl Weights {
+    /// Reads and checks weights as a workspace keeps them.
+    pub fn from_json(value: &Value) -> Result<Self, WeightsError> {
+        let weights =
+            Self::deserialize(value).map_err(|error| WeightsError::NotSix(error.to_string()))?;
+        weights.checked()
+    }
+
+    /// Returns the weights by name, in the order they are documented.
+    pub fn named(&self) -> [(&'static str, f64); 6] {
+        [
+            ("semantic", self.semantic),
+            ("thompson", self.thompson),
+            ("freshness", self.freshness),
+            ("status", self.status),
+            ("thread", self.thread),
+            ("cooccurrence", self.cooccurrence),
+        ]
+    }
+
+    fn checked(self) -> Result<Self, WeightsError> {
+        for (name, value) in self.named() {
+            if !(0.0..=1.0).contains(&value) {
+                return Err(WeightsError::OutOfRange { name, value });
+            }
+        }
+        let sum: f64 = self.named().iter().map(|(_, value)| value).sum();
+        if SUM_TOLERANCE < (sum - 1.0).abs() {
+            return Err(WeightsError::Sum(sum));
+        }
+        Ok(self)
+    }
+}
