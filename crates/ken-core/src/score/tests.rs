@@ -1,3 +1,5 @@
+//! The score row by row of the requirements, with made-up facts.
+
 use serde_json::json;
 
 use super::*;
