@@ -7,7 +7,7 @@
 mod draw;
 mod weights;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::entry::Entry;
 use crate::event::{Overlay, Switch};
@@ -30,9 +30,10 @@ pub const CROSS_DOMAIN_BOOST: f64 = 0.05;
 /// Added to an entry of the kind a role looks for first.
 pub const ROLE_BOOST: f64 = 0.05;
 
-/// The six signals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Signals {
+/// One number for each of the six signals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Six {
     pub semantic: f64,
     pub thompson: f64,
     pub freshness: f64,
@@ -40,6 +41,11 @@ pub struct Signals {
     pub thread: f64,
     pub cooccurrence: f64,
 }
+
+/// What each signal says about one entry, in [0, 1].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Signals(pub Six);
 
 /// What raises an entry beside its signals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,8 +62,6 @@ pub struct Match {
     pub semantic: f64,
     /// Whether the entry belongs to the thread of work the query comes from.
     pub in_thread: bool,
-    /// The largest weight with which the entry appeared beside another result of this search.
-    pub together: f64,
 }
 
 /// Who asks; each looks for some kinds of entry first.
@@ -102,17 +106,31 @@ pub enum Withheld {
     Broken,
 }
 
+impl Six {
+    /// Returns the numbers by name, in the order the signals are documented.
+    pub fn named(&self) -> [(&'static str, f64); 6] {
+        [
+            ("semantic", self.semantic),
+            ("thompson", self.thompson),
+            ("freshness", self.freshness),
+            ("status", self.status),
+            ("thread", self.thread),
+            ("cooccurrence", self.cooccurrence),
+        ]
+    }
+}
+
 impl Signals {
     /// Computes the signals of one entry.
     pub fn of(facts: &EntryFacts, found: Match, draw: Draw, now: Timestamp) -> Self {
-        Self {
+        Self(Six {
             semantic: found.semantic.clamp(0.0, 1.0),
             thompson: draw.from(facts.posterior),
             freshness: freshness(facts, now),
             status: status_bonus(facts.status),
             thread: if found.in_thread { 1.0 } else { 0.0 },
-            cooccurrence: 1.0 - libm::exp(-COOCCURRENCE_RATE * found.together.max(0.0)),
-        }
+            cooccurrence: 1.0 - libm::exp(-COOCCURRENCE_RATE * facts.cooccurrence.max(0.0)),
+        })
     }
 
     /// Adds the signals up and says how.
@@ -124,14 +142,9 @@ impl Signals {
             adds: value * weight,
         };
         let boost = |name, on: bool, weight| part(name, if on { 1.0 } else { 0.0 }, weight);
-        let mut parts = vec![
-            part("semantic", self.semantic, weights.semantic),
-            part("thompson", self.thompson, weights.thompson),
-            part("freshness", self.freshness, weights.freshness),
-            part("status", self.status, weights.status),
-            part("thread", self.thread, weights.thread),
-            part("cooccurrence", self.cooccurrence, weights.cooccurrence),
-        ];
+        let weighted = self.0.named().into_iter().zip(weights.named());
+        let weighted = weighted.map(|((name, value), (_, weight))| part(name, value, weight));
+        let mut parts: Vec<Part> = weighted.collect();
         parts.extend([
             boost("pinned", boosts.pinned, PIN_BOOST),
             boost("cross_domain", boosts.cross_domain, CROSS_DOMAIN_BOOST),

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ken_core::content::{Content, Scope};
+use ken_core::content::Content;
 use ken_core::decide::Proposal;
 use ken_core::entry::Entry;
 use ken_core::event::{Channel, Origin, RetractReason, Retracted};
@@ -68,17 +68,12 @@ impl Desk {
         let mut engine = self.engine();
         let (by, now) = (engine.actor(), engine.now());
         let evidence: ken_core::citation::Evidence = "commit:3fce3b5".parse().unwrap();
-        let proposal = Proposal {
-            kind: Kind::Learning,
-            content: Content::new(statement.parse().unwrap()),
-            citations: vec![evidence.cite(&by, now)],
-            origin: Origin::Human,
-            scope: Scope::Workspace,
-            alias: None,
-            thread: None,
-            run: None,
-            overrides: None,
-        };
+        let proposal = Proposal::new(
+            Kind::Learning,
+            Content::new(statement.parse().unwrap()),
+            vec![evidence.cite(&by, now)],
+            Origin::Human,
+        );
         engine.add(proposal, &by).unwrap().id
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use ken_core::citation::Evidence;
-use ken_core::content::{Content, Scope};
+use ken_core::content::Content;
 use ken_core::decide::Proposal;
 use ken_core::event::Origin;
 use ken_core::id::EntryId;
@@ -28,17 +28,7 @@ fn add(engine: &mut Engine, kind: Kind, statement: &str) -> EntryId {
     content.lens = Some("security".parse().unwrap());
     content.tags = ["auth/jwt".parse().unwrap()].into();
     let citations = vec![evidence.cite(&by, engine.now())];
-    let proposal = Proposal {
-        kind,
-        content,
-        citations,
-        origin: Origin::Agent,
-        scope: Scope::Workspace,
-        alias: None,
-        thread: None,
-        run: None,
-        overrides: None,
-    };
+    let proposal = Proposal::new(kind, content, citations, Origin::Agent);
     engine.add(proposal, &by).unwrap().id
 }
 

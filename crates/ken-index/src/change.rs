@@ -61,8 +61,6 @@ pub(crate) struct Made {
     /// Entries folded from their events.
     pub(crate) folded: BTreeSet<EntryId>,
     pub(crate) entries_absorbed: usize,
-    /// A text that was stored is blanked now.
-    pub(crate) scrubbed: bool,
 }
 
 /// Why a change was not made.
@@ -100,6 +98,10 @@ pub(crate) fn make(db: &Connection, change: Change<'_>) -> Result<Made, Unmade> 
     slots.settle_orders()?;
     slots.settle_memory()?;
     let effects = slots.write()?;
+    if effects.scrubbed {
+        // The write-ahead log has to be emptied once this is committed.
+        rows::write_meta(db, rows::META_SCRUB, &[])?;
+    }
     Ok(effects.follow(db)?)
 }
 
@@ -283,6 +285,8 @@ struct Effects {
     /// Events that are new to an entry and may only add up.
     gained: BTreeMap<EntryId, Vec<Arc<Event>>>,
     workspace: bool,
+    /// A text that was stored is blanked now.
+    scrubbed: bool,
 }
 
 impl Effects {
@@ -326,7 +330,7 @@ impl Effects {
             }
             return Ok(());
         }
-        self.made.scrubbed |= now.is_blanked() && !held.copy.is_blanked();
+        self.scrubbed |= now.is_blanked() && !held.copy.is_blanked();
         self.take_out(db, held)?;
         rows::insert_event(
             db,

@@ -198,13 +198,10 @@ impl Store for Index {
                 remembered: delta.blanked,
             },
         };
-        let made = change::make(&tx, change).map_err(|unmade| match unmade {
+        change::make(&tx, change).map_err(|unmade| match unmade {
             Unmade::Index(error) => error,
             Unmade::StartOver => unreachable!("a caller's events are never asked for again"),
         })?;
-        if made.scrubbed {
-            rows::write_meta(&tx, rows::META_SCRUB, &[])?;
-        }
         tx.commit()?;
         self.scrub_log()
     }

@@ -14,7 +14,7 @@ use crate::change::{self, Change, Made, Unmade};
 use crate::error::{IndexError, RefreshError};
 use crate::index::Index;
 use crate::rows;
-use crate::segment::{self, Appended, BadLine, Holdings, Known, SegmentStat, Taken};
+use crate::segment::{self, Appended, BadLine, Digest, Holdings, Known, Lines, SegmentStat, Taken};
 
 /// Bytes of changed segments above which filling an empty index is cheaper than changing this one.
 const BULK_BYTES_MIN: u64 = 64 << 20;
@@ -130,9 +130,6 @@ impl Index {
             Err(Unmade::StartOver) => return Ok(None),
             Err(Unmade::Index(error)) => return Err(error),
         };
-        if made.scrubbed {
-            rows::write_meta(&tx, rows::META_SCRUB, &[])?;
-        }
         rows::write_meta(&tx, rows::META_IN_STEP, PART)?;
         let mut report = report(made, appended.len());
         report.torn = torn(&tx)?;
@@ -268,12 +265,7 @@ impl<'a> Plan<'a> {
             take_in(db, stat, known, &text, &mut change)?;
         }
         match change::make(db, change) {
-            Ok(made) => {
-                if made.scrubbed {
-                    rows::write_meta(db, rows::META_SCRUB, &[])?;
-                }
-                Ok(Ok(report(made, segments_read)))
-            }
+            Ok(made) => Ok(Ok(report(made, segments_read))),
             Err(Unmade::StartOver) => Ok(Err(Rebuilt::DifferingCopies)),
             Err(Unmade::Index(error)) => Err(error.into()),
         }
@@ -288,10 +280,10 @@ fn take_in<E>(
     text: &[u8],
     change: &mut Change<'_>,
 ) -> Result<(), RefreshError<E>> {
-    let mut from = 0;
+    let (mut from, mut digest) = (0, segment::NO_LINES);
     if let Some(known) = known {
         match known.grown_from(text) {
-            Some(end) => from = end,
+            Some(end) => (from, digest) = (end, known.digest),
             None => {
                 let before = segment::holdings(db, known.key)?;
                 change.outgoing.extend(before.copies());
@@ -300,17 +292,12 @@ fn take_in<E>(
         }
     }
     let lines = segment::read_lines(text, from).map_err(|bad| bad_line(&stat.name, bad))?;
-    let bytes = text.len() - lines.torn;
-    let taken = Taken {
-        stat,
-        bytes,
-        torn: lines.torn,
-        digest: segment::chain(segment::NO_LINES, &text[..bytes]),
-        holdings: &Holdings::of(&lines.events),
+    let tail = Tail {
+        before: from,
+        digest,
+        text: &text[from..],
     };
-    segment::write(db, &taken)?;
-    change.incoming.extend(lines.events);
-    Ok(())
+    Ok(remember(db, stat, &tail, lines, change)?)
 }
 
 /// Adds what a writer appended to `change`; says `false` if it does not fit what is known.
@@ -319,29 +306,55 @@ fn take_in_appended(
     part: &Appended<'_>,
     change: &mut Change<'_>,
 ) -> Result<bool, IndexError> {
-    let known = segment::known_as(db, &part.stat.name)?;
-    let (taken, digest) = match &known {
+    let (taken, digest) = match segment::known_as(db, &part.stat.name)? {
         Some(known) if known.stat.inode != part.stat.inode => return Ok(false),
         Some(known) => (known.taken as u64, known.digest),
         None => (0, segment::NO_LINES),
     };
-    let fits = taken == part.before && part.before + part.text.len() as u64 == part.stat.len;
-    let Ok(lines) = segment::read_lines(part.text, 0) else {
-        return Ok(false);
-    };
-    if !fits || lines.torn != 0 {
+    if taken != part.before || part.before + part.text.len() as u64 != part.stat.len {
         return Ok(false);
     }
+    match segment::read_lines(part.text, 0) {
+        Ok(lines) if lines.torn == 0 => {
+            let tail = Tail {
+                before: part.before as usize,
+                digest,
+                text: part.text,
+            };
+            remember(db, &part.stat, &tail, lines, change)?;
+            Ok(true)
+        }
+        Ok(_) | Err(_) => Ok(false),
+    }
+}
+
+/// What stands in a segment behind the part that is known already.
+struct Tail<'a> {
+    /// Bytes of the known part, and what stands for it.
+    before: usize,
+    digest: Digest,
+    text: &'a [u8],
+}
+
+/// Adds the `lines` of `tail` to `change` and remembers their segment as it is now.
+fn remember(
+    db: &Connection,
+    stat: &SegmentStat,
+    tail: &Tail<'_>,
+    lines: Lines,
+    change: &mut Change<'_>,
+) -> Result<(), IndexError> {
+    let whole = &tail.text[..tail.text.len() - lines.torn];
     let taken = Taken {
-        stat: &part.stat,
-        bytes: part.stat.len as usize,
-        torn: 0,
-        digest: segment::chain(digest, part.text),
+        stat,
+        bytes: tail.before + whole.len(),
+        torn: lines.torn,
+        digest: segment::chain(tail.digest, whole),
         holdings: &Holdings::of(&lines.events),
     };
     segment::write(db, &taken)?;
     change.incoming.extend(lines.events);
-    Ok(true)
+    Ok(())
 }
 
 pub(crate) fn bad_line<E>(segment: &str, bad: BadLine) -> RefreshError<E> {

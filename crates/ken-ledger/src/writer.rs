@@ -61,9 +61,8 @@ pub enum AppendError {
 /// What goes into one segment.
 #[derive(Debug, Default)]
 struct Portion {
-    lines: Vec<Box<str>>,
-    /// The lines again, each with its newline.
-    text: Vec<u8>,
+    /// Whole lines.
+    text: String,
     /// Bytes the segment has before it.
     len: u64,
 }
@@ -104,7 +103,7 @@ impl Ledger {
         let written = portions.into_iter().map(|(segment, portion)| Written {
             segment,
             before: portion.len,
-            text: portion.text,
+            text: portion.text.into_bytes(),
         });
         Ok(Appended {
             written: written.collect(),
@@ -157,9 +156,8 @@ impl Ledger {
                 ..Portion::default()
             });
             *len += line.len() as u64 + 1;
-            portion.text.extend_from_slice(line.as_bytes());
-            portion.text.push(b'\n');
-            portion.lines.push(line);
+            portion.text.push_str(&line);
+            portion.text.push('\n');
         }
         if settled.unsaved {
             settled.state.save(&*self.parts.worktree, &self.memo)?;
@@ -233,7 +231,7 @@ impl Ledger {
         };
         let mut records = String::new();
         for (segment, portion) in portions {
-            for line in &portion.lines {
+            for line in portion.text.lines() {
                 let segment = segment.clone();
                 Record {
                     branch,
@@ -271,7 +269,7 @@ impl Ledger {
         let before = notices.len();
         for (name, portion) in portions {
             let path = name.path();
-            if let Err(error) = ken.append(&path, &portion.text) {
+            if let Err(error) = ken.append(&path, portion.text.as_bytes()) {
                 // Half a line would look like damage to readers that cannot heal.
                 let _ = ken.truncate(&path, portion.len);
                 let error = error.to_string();
@@ -297,7 +295,7 @@ impl Ledger {
         let ken = &self.parts.ken;
         let write = |(name, portion): (&SegmentName, &Portion)| {
             let path = name.path();
-            ken.append_durably(&path, &portion.text)
+            ken.append_durably(&path, portion.text.as_bytes())
                 .map_err(DiskError::on("write to", &path))
         };
         if let Err(error) = portions.iter().try_for_each(write) {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use ken_core::actor::Actor;
 use ken_core::citation::{Citation, Evidence};
-use ken_core::content::{Changes, Content, Scope};
+use ken_core::content::{Changes, Content};
 use ken_core::decide::{Clock, Draft, Proposal, SCHEMA_VERSION};
 use ken_core::event::{
     Admission, AdmissionVerdict, ArchiveReason, Archived, Body, Channel, Cited, Confirmed, Effect,
@@ -282,19 +282,14 @@ pub(crate) fn proposal(dice: &mut Dice, by: &Actor, now: Timestamp) -> Proposal 
     content.tags = (0..dice.below(4)).map(|_| words::tag(dice)).collect();
     content.evidence = (0..dice.below(3)).map(|_| words::anchor(dice)).collect();
     content.verify = (0..dice.below(2)).map(|_| words::step(dice)).collect();
-    Proposal {
-        kind: *dice.pick(&KINDS),
+    Proposal::new(
+        *dice.pick(&KINDS),
         content,
-        citations: (0..=dice.below(2))
+        (0..=dice.below(2))
             .map(|_| citation(dice, by, now))
             .collect(),
-        origin: Origin::Agent,
-        scope: Scope::Workspace,
-        alias: None,
-        thread: None,
-        run: None,
-        overrides: None,
-    }
+        Origin::Agent,
+    )
 }
 
 /// Returns the actor a text names.

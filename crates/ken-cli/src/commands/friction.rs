@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ken_core::content::{Content, Detail, Friction, FrictionType, Scope};
+use ken_core::content::{Content, Detail, Friction, FrictionType};
 use ken_core::decide::Proposal;
 use ken_core::kind::Kind;
 use ken_core::store::Filter;
@@ -53,17 +53,7 @@ fn record(session: &mut Session<'_>, args: &RecordArgs) -> Result<Exit, Failure>
     let mut content = Content::new(statement);
     content.detail = Some(Detail::Friction(Friction { friction, context }));
     let entry = session.write(|engine, by| {
-        let proposal = Proposal {
-            kind: Kind::Friction,
-            content,
-            citations: Vec::new(),
-            origin: origin(by),
-            scope: Scope::default(),
-            alias: None,
-            thread: None,
-            run: None,
-            overrides: None,
-        };
+        let proposal = Proposal::new(Kind::Friction, content, Vec::new(), origin(by));
         Ok(engine.add(proposal, by)?)
     })?;
     session.written(&entry, format_args!("recorded a {}", name(friction)))

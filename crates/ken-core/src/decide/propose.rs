@@ -31,6 +31,23 @@ pub struct Proposal {
     pub overrides: Option<EntryId>,
 }
 
+impl Proposal {
+    /// Returns a proposal for this workspace, with nothing beside what every one needs.
+    pub fn new(kind: Kind, content: Content, citations: Vec<Citation>, origin: Origin) -> Self {
+        Self {
+            kind,
+            content,
+            citations,
+            origin,
+            scope: Scope::Workspace,
+            alias: None,
+            thread: None,
+            run: None,
+            overrides: None,
+        }
+    }
+}
+
 /// Turns a proposal into the event with id `id`, whose tail becomes the entry's id.
 pub fn propose(id: EventId, it: Proposal) -> Result<Draft, Refusal> {
     check_provenance(&it)?;

@@ -37,8 +37,8 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-12
 }
 
-fn signals(facts: &EntryFacts, found: Match) -> Signals {
-    Signals::of(facts, found, Draw::Mean, now())
+fn signals(facts: &EntryFacts, found: Match) -> Six {
+    Signals::of(facts, found, Draw::Mean, now()).0
 }
 
 #[test]
@@ -80,12 +80,12 @@ fn ret_35_thread_bonus_is_all_or_nothing() {
 #[test]
 fn ret_36_cooccurrence_saturates() {
     for (together, wanted) in [(0.0, 0.0), (1.0, 1.0 - (-0.6_f64).exp()), (100.0, 1.0)] {
-        let found = Match {
-            together,
-            ..Match::default()
+        let facts = EntryFacts {
+            cooccurrence: together,
+            ..facts()
         };
         assert!(
-            near(signals(&facts(), found).cooccurrence, wanted),
+            near(signals(&facts, Match::default()).cooccurrence, wanted),
             "{together}"
         );
     }
@@ -167,9 +167,12 @@ fn ret_37_ret_47_parts_sum_to_the_score() {
     let found = Match {
         semantic: 0.7,
         in_thread: true,
-        together: 2.0,
     };
-    let signals = signals(&facts(), found);
+    let facts = EntryFacts {
+        cooccurrence: 2.0,
+        ..facts()
+    };
+    let signals = Signals(signals(&facts, found));
     let boosts = Boosts {
         pinned: true,
         cross_domain: true,
@@ -191,7 +194,7 @@ fn ret_50_ret_51_weights_are_checked() {
     let six = json!({"semantic": 0.5, "thompson": 0.0, "freshness": 0.2, "status": 0.1,
         "thread": 0.1, "cooccurrence": 0.1});
     let weights = Weights::from_json(&six).unwrap();
-    assert!(near(weights.thompson, 0.0));
+    assert!(weights.named().contains(&("thompson", 0.0)));
     let changed = |key: &str, value: serde_json::Value| {
         let mut six = six.clone();
         six[key] = value;

@@ -3,23 +3,18 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::Six;
+
 /// The setting of a workspace that holds its own weights.
 pub const SCORING_KEY: &str = "scoring";
 
 /// How far from 1 the sum may be: what decimal fractions cannot say exactly.
 const SUM_TOLERANCE: f64 = 1e-9;
 
-/// How much each signal counts.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Weights {
-    pub semantic: f64,
-    pub thompson: f64,
-    pub freshness: f64,
-    pub status: f64,
-    pub thread: f64,
-    pub cooccurrence: f64,
-}
+/// How much each signal counts: each between 0 and 1, together 1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Weights(Six);
 
 /// Why weights are refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -36,35 +31,28 @@ pub enum WeightsError {
 
 impl Default for Weights {
     fn default() -> Self {
-        Self {
+        Self(Six {
             semantic: 0.38,
             thompson: 0.25,
             freshness: 0.15,
             status: 0.10,
             thread: 0.07,
             cooccurrence: 0.05,
-        }
+        })
     }
 }
 
 impl Weights {
     /// Reads and checks weights as a workspace keeps them.
     pub fn from_json(value: &Value) -> Result<Self, WeightsError> {
-        let weights =
-            Self::deserialize(value).map_err(|error| WeightsError::NotSix(error.to_string()))?;
-        weights.checked()
+        let six =
+            Six::deserialize(value).map_err(|error| WeightsError::NotSix(error.to_string()))?;
+        Self(six).checked()
     }
 
-    /// Returns the weights by name, in the order they are documented.
+    /// Returns the weights by name, in the order of the signals.
     pub fn named(&self) -> [(&'static str, f64); 6] {
-        [
-            ("semantic", self.semantic),
-            ("thompson", self.thompson),
-            ("freshness", self.freshness),
-            ("status", self.status),
-            ("thread", self.thread),
-            ("cooccurrence", self.cooccurrence),
-        ]
+        self.0.named()
     }
 
     fn checked(self) -> Result<Self, WeightsError> {

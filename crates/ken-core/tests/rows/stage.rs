@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ken_core::actor::Actor;
 use ken_core::citation::{Citation, Evidence};
-use ken_core::content::{Content, Scope};
+use ken_core::content::Content;
 use ken_core::decide::{self, Clock, Draft, Proposal};
 use ken_core::entry::Entry;
 use ken_core::event::{
@@ -46,17 +46,12 @@ pub(crate) fn citation(text: &str) -> Citation {
 
 /// Returns a proposal with nothing but a statement and one citation.
 pub(crate) fn proposal(kind: Kind, statement: &str) -> Proposal {
-    Proposal {
+    Proposal::new(
         kind,
-        content: Content::new(statement.parse().unwrap()),
-        citations: vec![citation("commit:3fce3b5")],
-        origin: Origin::Agent,
-        scope: Scope::Workspace,
-        alias: None,
-        thread: None,
-        run: None,
-        overrides: None,
-    }
+        Content::new(statement.parse().unwrap()),
+        vec![citation("commit:3fce3b5")],
+        Origin::Agent,
+    )
 }
 
 impl Stage {

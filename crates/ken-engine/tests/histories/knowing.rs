@@ -4,7 +4,7 @@ use std::fs;
 
 use ken_core::actor::Actor;
 use ken_core::citation::Evidence;
-use ken_core::content::{Changes, Content, Scope};
+use ken_core::content::{Changes, Content};
 use ken_core::decide::Proposal;
 use ken_core::entry::Entry;
 use ken_core::event::{
@@ -258,17 +258,12 @@ impl History {
             (Kind::CommitNorm, 2),
             (Kind::Friction, 2),
         ];
-        Proposal {
-            kind: self.dice.weighted(&kinds),
-            content: Content::new(statement(&text)),
-            citations: vec![evidence(&word).cite(by, self.now())],
-            origin: Origin::Agent,
-            scope: Scope::default(),
-            alias: None,
-            thread: None,
-            run: None,
-            overrides: None,
-        }
+        Proposal::new(
+            self.dice.weighted(&kinds),
+            Content::new(statement(&text)),
+            vec![evidence(&word).cite(by, self.now())],
+            Origin::Agent,
+        )
     }
 }
 

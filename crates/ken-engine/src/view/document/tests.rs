@@ -22,17 +22,12 @@ fn entry(kind: Kind, content: Content) -> Entry {
     let evidence: ken_core::citation::Evidence = "commit:3fce3b5".parse().unwrap();
     let draft = propose(
         id,
-        Proposal {
+        Proposal::new(
             kind,
             content,
-            citations: vec![evidence.cite(&by, now)],
-            origin: ken_core::event::Origin::Human,
-            scope: ken_core::content::Scope::Workspace,
-            alias: None,
-            thread: None,
-            run: None,
-            overrides: None,
-        },
+            vec![evidence.cite(&by, now)],
+            ken_core::event::Origin::Human,
+        ),
     )
     .unwrap();
     let node = ken_core::id::NodeId::new(1);
