@@ -323,7 +323,10 @@ impl<'a> EntryFold<'a> {
             return false;
         }
         let rests_on = match data.rests_on {
-            Some(id) => self.iter().find(|e| e.id == id).map(Event::order),
+            Some(id) => {
+                let named = self.iter().find(|e| e.id == id && can_be_rested_on(e));
+                named.map(Event::order)
+            }
             None => self.proposals().next().map(|(event, _)| event.order()),
         };
         let basis = rests_on.unwrap_or_else(|| event.order());
@@ -442,6 +445,11 @@ impl<'a> EntryFold<'a> {
 /// Returns whether this build cannot weigh everything the event says.
 fn is_beyond_us(event: &Event) -> bool {
     matches!(event.body, Body::Unknown { .. }) || event.unknown_fields > 0
+}
+
+/// Returns whether decay can rest on `event`; naming any other is naming nothing.
+fn can_be_rested_on(event: &Event) -> bool {
+    event.get::<Confirmed>().is_some() || event.get::<Proposed>().is_some()
 }
 
 impl Tallies {

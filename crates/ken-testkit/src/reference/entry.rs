@@ -200,14 +200,17 @@ fn archived(events: &[&Event]) -> Option<Archival> {
 
 /// Returns whether a confirmation turned up that decay did not know of.
 ///
-/// While the event it rests on is missing, only what came after the archiving itself counts.
+/// While the event it rests on is missing, or is neither confirmation nor proposal, only what came
+/// after the archiving itself counts.
 fn is_void(archiving: &Event, data: &Archived, events: &[&Event]) -> bool {
     let named = data
         .rests_on
         .or_else(|| created(events).map(|created| created.event));
+    let speaks =
+        |event: &Event| event.get::<Confirmed>().is_some() || event.get::<Proposed>().is_some();
     let basis = events
         .iter()
-        .find(|event| Some(event.id) == named)
+        .find(|event| Some(event.id) == named && speaks(event))
         .map_or((archiving.at, archiving.id), |event| (event.at, event.id));
     data.because == ArchiveReason::Decay
         && confirmations(events).iter().any(|(event, confirmed)| {
