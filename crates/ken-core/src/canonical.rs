@@ -4,7 +4,10 @@
 //! of order (and with them duplicate keys), needless escapes, numbers in another spelling or
 //! beyond what a double holds exactly, and nesting deeper than [`DEPTH_MAX`].
 
+use std::io;
+
 use serde::Serialize;
+use serde_json::ser::{CompactFormatter, Formatter};
 
 /// How deep values may nest.
 pub const DEPTH_MAX: usize = 32;
@@ -26,41 +29,63 @@ pub fn to_string(value: &impl Serialize) -> String {
         .expect("ledger values have string keys and finite numbers")
 }
 
-/// Checks that `text` is one canonical value; returns how many members its outermost object has.
-pub fn check(text: &str) -> Result<usize, Flaw> {
+/// How many members a value's objects have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Members {
+    /// Of the outermost object.
+    pub outer: usize,
+    /// Of all objects together.
+    pub all: usize,
+}
+
+/// Checks that `text` is one canonical value.
+pub fn check(text: &str) -> Result<Members, Flaw> {
     let mut scan = Scan {
         text,
         bytes: text.as_bytes(),
         at: 0,
+        members: 0,
     };
-    let members = scan.value(0)?;
+    let outer = scan.value(0)?;
     if scan.at != text.len() {
         return Err(scan.flaw("text after the value"));
     }
-    Ok(members)
+    Ok(Members {
+        outer,
+        all: scan.members,
+    })
 }
 
-/// Returns how many members all objects in `json`, a sound text, have together.
-pub(crate) fn members(json: &str) -> usize {
-    let mut bytes = json.bytes();
-    let (mut count, mut quoted) = (0, false);
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => quoted = !quoted,
-            b'\\' => {
-                bytes.next();
-            }
-            b':' if !quoted => count += 1,
-            _ => {}
-        }
+/// Writes `value` as plain JSON; returns how many members all its objects have together as well.
+pub(crate) fn write_counted(value: &impl Serialize) -> (String, usize) {
+    let (mut json, mut members) = (Vec::new(), 0);
+    let mut serializer = serde_json::Serializer::with_formatter(&mut json, Count(&mut members));
+    value
+        .serialize(&mut serializer)
+        .expect("ledger values have string keys");
+    (String::from_utf8(json).expect("JSON is UTF-8"), members)
+}
+
+/// Counts members while they are written.
+struct Count<'a>(&'a mut usize);
+
+impl Formatter for Count<'_> {
+    fn begin_object_key<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        *self.0 += 1;
+        CompactFormatter.begin_object_key(writer, first)
     }
-    count
 }
 
 struct Scan<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
+    /// Members of all objects so far.
+    members: usize,
 }
 
 impl<'a> Scan<'a> {
@@ -120,6 +145,7 @@ impl<'a> Scan<'a> {
             self.value(depth + 1)?;
             if self.peek() == Some(b'}') {
                 self.at += 1;
+                self.members += members;
                 return Ok(members);
             }
             self.expect(b',', "a comma is missing")?;
@@ -147,6 +173,9 @@ impl<'a> Scan<'a> {
         self.expect(b'"', "a string is missing")?;
         let start = self.at;
         loop {
+            let rest = self.bytes[self.at..].iter();
+            let plain = |byte: &u8| !matches!(byte, b'"' | b'\\' | 0..=0x1f);
+            self.at += rest.take_while(|byte| plain(byte)).count();
             match self.peek() {
                 None => return Err(self.flaw("a string does not end")),
                 Some(b'"') => {
@@ -155,8 +184,7 @@ impl<'a> Scan<'a> {
                     return Ok(inner);
                 }
                 Some(b'\\') => self.escape()?,
-                Some(0..=0x1f) => return Err(self.flaw("a bare control character")),
-                Some(_) => self.at += 1,
+                Some(_) => return Err(self.flaw("a bare control character")),
             }
         }
     }
@@ -242,7 +270,8 @@ mod tests {
             "a": {"\u{e000}": 1, "\u{1F600}": 2, "": 3, "\n": 4},
         });
         let text = to_string(&value);
-        assert_eq!(check(&text), Ok(2), "{text}");
+        let members = Members { outer: 2, all: 6 };
+        assert_eq!(check(&text), Ok(members), "{text}");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use ken_core::event::{Recorded, blank_form};
 use ken_core::id::{EntryId, EventId};
@@ -30,6 +31,9 @@ const IN_PLACE_BYTES_MAX: usize = 1 << 20;
 
 /// Events written between two looks at what the folding threads have finished.
 const EVENTS_PER_TURN: usize = 512;
+
+/// The same for entries, whose events are listed.
+const GROUPS_PER_TURN: usize = 64;
 
 /// Replaces everything the index holds by what the listed segments say.
 ///
@@ -97,7 +101,7 @@ struct Load<'a> {
 /// The events of one entry.
 pub(crate) struct Group {
     pub(crate) entry: EntryId,
-    pub(crate) places: std::ops::Range<usize>,
+    pub(crate) places: Range<usize>,
 }
 
 impl<'a> Load<'a> {
@@ -157,14 +161,10 @@ impl<'a> Load<'a> {
             places: &self.places,
             alone: &self.alone,
         };
-        let mut todo = self.events.chunks(EVENTS_PER_TURN);
-        let mut key = 0;
+        let mut rest = Rest::of(self);
         let sound = fold::run(&work, |folded| {
             let Some(Folded { rows, shared }) = folded else {
-                // Nothing folded is waiting, so events are written meanwhile.
-                let chunk = todo.next().unwrap_or_default();
-                write_events(db, &mut key, chunk)?;
-                return Ok(!chunk.is_empty());
+                return rest.write_some(db);
             };
             for (group, row) in rows {
                 row.write(db, row_key(group))?;
@@ -175,10 +175,7 @@ impl<'a> Load<'a> {
         if !sound {
             return Ok(false);
         }
-        for chunk in todo {
-            write_events(db, &mut key, chunk)?;
-        }
-        self.write_touches(db)?;
+        while rest.write_some(db)? {}
         for place in workspace.keys() {
             db.prepare_cached("INSERT INTO workspace_events VALUES (?1)")?
                 .execute([row_key(*place as usize)])?;
@@ -191,11 +188,54 @@ impl<'a> Load<'a> {
         db.pragma_update(None, "cache_size", cache)?;
         Ok(true)
     }
+}
 
-    fn write_touches(&self, db: &Connection) -> Result<(), IndexError> {
+/// What is written beside the folded entries, whenever none of them is waiting.
+struct Rest<'a> {
+    load: &'a Load<'a>,
+    /// How many events, and groups of events by entry, are written.
+    events: usize,
+    groups: usize,
+}
+
+impl<'a> Rest<'a> {
+    fn of(load: &'a Load<'a>) -> Self {
+        Self {
+            load,
+            events: 0,
+            groups: 0,
+        }
+    }
+
+    /// Writes a portion; returns whether there was one.
+    fn write_some(&mut self, db: &Connection) -> Result<bool, IndexError> {
+        let Load { events, groups, .. } = self.load;
+        let event_portion = portion(self.events, events.len(), EVENTS_PER_TURN);
+        let group_portion = portion(self.groups, groups.len(), GROUPS_PER_TURN);
+        if !event_portion.is_empty() {
+            self.events = event_portion.end;
+            self.write_events(db, event_portion)?;
+            return Ok(true);
+        }
+        self.groups = group_portion.end;
+        self.write_touches(db, group_portion.clone())?;
+        Ok(!group_portion.is_empty())
+    }
+
+    fn write_events(&self, db: &Connection, portion: Range<usize>) -> Result<(), IndexError> {
+        for place in portion {
+            let event = &self.load.events[place];
+            let order = (event.id, event.at);
+            rows::insert_event(db, Some(row_key(place)), order, event.copies, &event.line)?;
+        }
+        Ok(())
+    }
+
+    fn write_touches(&self, db: &Connection, portion: Range<usize>) -> Result<(), IndexError> {
         let mut statement = db.prepare_cached("INSERT INTO touches VALUES (?1, ?2)")?;
-        for (number, group) in self.groups.iter().enumerate() {
-            for place in &self.places[group.places.clone()] {
+        for number in portion {
+            let group = &self.load.groups[number];
+            for place in &self.load.places[group.places.clone()] {
                 statement.execute([row_key(number), row_key(*place as usize)])?;
             }
         }
@@ -203,18 +243,13 @@ impl<'a> Load<'a> {
     }
 }
 
+fn portion(done: usize, all: usize, size: usize) -> Range<usize> {
+    done..all.min(done + size)
+}
+
 /// Rows are numbered from 1 in the order of ids.
 fn row_key(place: usize) -> i64 {
     place as i64 + 1
-}
-
-fn write_events(db: &Connection, key: &mut i64, events: &[Glimpse<'_>]) -> Result<(), IndexError> {
-    for event in events {
-        *key += 1;
-        let order = (event.id, event.at);
-        rows::insert_event(db, Some(*key), order, event.copies, &event.line)?;
-    }
-    Ok(())
 }
 
 /// Adds `copy` to the copies of the same event in `kept`; `None` if one of them is no event.

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::actor::Actor;
 use crate::anchor::Anchor;
+use crate::canonical;
 use crate::citation::Citation;
 use crate::content::{Changes, Content, FrictionType, Scope};
 use crate::id::{EntryId, EventId};
@@ -58,18 +59,18 @@ macro_rules! event_types {
                 }
             }
 
-            /// Writes the data as JSON; `None` for what only its line can tell.
-            pub(crate) fn write(&self) -> Option<String> {
-                let json = match self {
-                    $(Self::$variant(data) => serde_json::to_string(data),)*
+            /// Writes the data as JSON and counts its members; `None` for what only its line can
+            /// tell.
+            pub(crate) fn write_counted(&self) -> Option<(String, usize)> {
+                Some(match self {
+                    $(Self::$variant(data) => canonical::write_counted(data),)*
                     Self::Blanked { .. } | Self::Unknown { .. } => return None,
-                };
-                Some(json.expect("event data has string keys"))
+                })
             }
 
             /// Returns the data as JSON; `None` for what only its line can tell.
             pub fn to_json(&self) -> Option<Value> {
-                let json = self.write()?;
+                let (json, _) = self.write_counted()?;
                 Some(serde_json::from_str(&json).expect("just written"))
             }
         }

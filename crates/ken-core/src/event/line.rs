@@ -97,12 +97,9 @@ impl Recorded {
         }));
         let envelope: Envelope<'_> = serde_json::from_str(&open).expect("just written");
         let spans = Spans::of(&open, &envelope);
-        let sum = sum(&open, &spans, &digest(envelope.data.get()));
-        let line = format!(
-            "{}{sum}{}",
-            &open[..spans.sum.start],
-            &open[spans.sum.end..]
-        );
+        let sum = sum(&open, &spans, digest(envelope.data.get()).as_str());
+        let (before, after) = (&open[..spans.sum.start], &open[spans.sum.end..]);
+        let line = [before, sum.as_str(), after].concat();
         Self {
             event,
             line: line.into(),
@@ -177,21 +174,26 @@ impl Event {
             serde_json::from_str(text).map_err(|e| LineError::NotAnEvent(e.to_string()))?;
         let spans = Spans::of(text, &envelope);
         let blanked = blanked_digest(envelope.data.get());
-        let known = blanked.map_or_else(|| digest(envelope.data.get()), str::to_owned);
-        if sum(text, &spans, &known) != envelope.sum {
+        let sum = match blanked {
+            Some(digest) => sum(text, &spans, digest),
+            None => sum(text, &spans, digest(envelope.data.get()).as_str()),
+        };
+        if sum.as_str() != envelope.sum {
             return Err(LineError::Sum);
         }
-        if envelope.v == VERSION && members != MEMBERS {
+        if envelope.v == VERSION && members.outer != MEMBERS {
             return Err(LineError::NotAnEvent(
                 "an envelope of version 1 has eight members".into(),
             ));
         }
-        Ok(envelope.typed(blanked.is_some()))
+        // Beside its data a version-1 envelope holds no object.
+        let data_members = members.all.saturating_sub(MEMBERS);
+        Ok(envelope.typed(blanked.is_some(), data_members))
     }
 }
 
 impl Envelope<'_> {
-    fn typed(self, blanked: bool) -> Event {
+    fn typed(self, blanked: bool, data_members: usize) -> Event {
         let type_name = || self.type_name.to_owned();
         let read = |body| (None, None, body, 0);
         let (salt, admission, body, unknown_fields) = if blanked {
@@ -203,7 +205,7 @@ impl Envelope<'_> {
                 type_name: type_name(),
             })
         } else {
-            self.read_data().unwrap_or_else(|| {
+            self.read_data(data_members).unwrap_or_else(|| {
                 read(Body::Unknown {
                     type_name: type_name(),
                 })
@@ -224,26 +226,23 @@ impl Envelope<'_> {
         }
     }
 
-    fn read_data(&self) -> Option<(Option<Salt>, Option<Admission>, Body, u32)> {
+    /// Reads the data, which has `members` members at all depths.
+    fn read_data(&self, members: usize) -> Option<(Option<Salt>, Option<Admission>, Body, u32)> {
         let data: Data<'_> = serde_json::from_str(self.data.get()).ok()?;
         let body = Body::read(self.type_name, data.body.get())?.ok()?;
-        let unknown = unknown_members(self.data.get(), &body, data.admission.as_ref());
+        let unknown = members.abs_diff(known_members(&body, data.admission.as_ref()));
+        let unknown = u32::try_from(unknown).unwrap_or(u32::MAX);
         Some((Some(data.salt), data.admission, body, unknown))
     }
 }
 
-/// Returns how many members `data` has beside those that writing it back gives.
-fn unknown_members(data: &str, body: &Body, admission: Option<&Admission>) -> u32 {
-    let admission = admission.map(|it| serde_json::to_string(it).expect("plain data"));
-    let parts = [body.write(), admission];
-    let known: usize = parts
-        .iter()
-        .flatten()
-        .map(|part| 1 + canonical::members(part))
-        .sum();
+/// Returns how many members writing the data back gives.
+fn known_members(body: &Body, admission: Option<&Admission>) -> usize {
     let salt = 1;
-    let unknown = canonical::members(data).abs_diff(known + salt);
-    u32::try_from(unknown).unwrap_or(u32::MAX)
+    let admission = admission.map(canonical::write_counted);
+    let parts = [body.write_counted(), admission];
+    let members = |(_, members): &(String, usize)| 1 + members;
+    salt + parts.iter().flatten().map(members).sum::<usize>()
 }
 
 /// Where `data` and `sum` stand in a line.
@@ -281,11 +280,11 @@ fn blanked_digest(data: &str) -> Option<&str> {
     Some(data.blanked)
 }
 
-fn digest(data: &str) -> String {
-    short_hash(blake3::hash(data.as_bytes()))
+fn digest(data: &str) -> ShortHash {
+    ShortHash::of(blake3::hash(data.as_bytes()))
 }
 
-fn sum(text: &str, spans: &Spans, data_digest: &str) -> String {
+fn sum(text: &str, spans: &Spans, data_digest: &str) -> ShortHash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(SUM_CONTEXT);
     let text = text.as_bytes();
@@ -293,12 +292,23 @@ fn sum(text: &str, spans: &Spans, data_digest: &str) -> String {
     hasher.update(data_digest.as_bytes());
     hasher.update(&text[spans.data.end..spans.sum.start]);
     hasher.update(&text[spans.sum.end..]);
-    short_hash(hasher.finalize())
+    ShortHash::of(hasher.finalize())
 }
 
 /// 128 bits of a BLAKE3 hash, as `b3:` and 32 hexadecimal digits.
-fn short_hash(hash: blake3::Hash) -> String {
-    format!("b3:{}", &hash.to_hex()[..32])
+struct ShortHash([u8; 35]);
+
+impl ShortHash {
+    fn of(hash: blake3::Hash) -> Self {
+        let mut text = [0; 35];
+        text[..3].copy_from_slice(b"b3:");
+        text[3..].copy_from_slice(&hash.to_hex().as_bytes()[..32]);
+        Self(text)
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("hexadecimal digits are ASCII")
+    }
 }
 
 /// Returns `line` with its data replaced by the digest that keeps its checksum valid.
@@ -307,7 +317,8 @@ pub fn blank_form(line: &str) -> Result<BlankForm, LineError> {
         serde_json::from_str(line).map_err(|e| LineError::NotAnEvent(e.to_string()))?;
     let spans = Spans::of(line, &envelope);
     let data = envelope.data.get();
-    let digest = blanked_digest(data).map_or_else(|| digest(data), str::to_owned);
+    let hashed = digest(data);
+    let digest = blanked_digest(data).unwrap_or(hashed.as_str());
     let (before, after) = (&line[..spans.data.start], &line[spans.data.end..]);
     Ok(BlankForm(
         format!(r#"{before}{{"blanked":"{digest}"}}{after}"#).into(),
