@@ -33,6 +33,11 @@ pub fn is_long() -> bool {
     std::env::var_os("KEN_LONG").is_some_and(|value| value == "1")
 }
 
+/// Returns how many cases `KEN_CASES` asks for: mutation tests try few, hundreds of times.
+fn cases_wanted() -> Option<u32> {
+    std::env::var("KEN_CASES").ok()?.parse().ok()
+}
+
 /// What part of a law's cases one test tries, so that several may run side by side.
 #[derive(Clone, Copy, Debug)]
 pub struct Share(u32);
@@ -46,7 +51,8 @@ impl Share {
     /// Returns how many cases that is.
     pub fn cases(self) -> u32 {
         let all = if is_long() { CASES_LONG } else { CASES };
-        all / 100 * self.0
+        let all = cases_wanted().unwrap_or(all);
+        (all * self.0).div_ceil(100)
     }
 }
 
@@ -57,7 +63,7 @@ pub fn config(share: Share, regressions: &'static str) -> ProptestConfig {
     ProptestConfig {
         cases: share.cases(),
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(regressions))),
-        max_shrink_iters: 4096,
+        max_shrink_iters: if cases_wanted().is_some() { 0 } else { 4096 },
         ..ProptestConfig::default()
     }
 }
