@@ -8,7 +8,7 @@ use crate::vector::Vector;
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// Turns texts into vectors of one model.
-pub trait Embedder {
+pub trait Embedder: std::fmt::Debug {
     fn model(&self) -> &Model;
 
     /// Embeds each text by itself; the answer has one vector a text, in the same order.

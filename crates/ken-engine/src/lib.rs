@@ -18,6 +18,7 @@ mod git;
 pub mod init;
 pub mod lookup;
 pub mod notice;
+pub mod search;
 pub mod sync;
 mod tombstone;
 pub mod upkeep;

@@ -21,6 +21,7 @@ use crate::gather::{Texts, gather};
 use crate::refresh::{Refreshed, bad_line};
 use crate::rows::{self, Copies};
 use crate::scan::{About, Glimpse, Order, Scanned};
+use crate::search;
 use crate::segment::{self, Form, SegmentStat, Taken};
 
 /// Pages kept in memory while loading, in KiB.
@@ -73,6 +74,7 @@ pub(crate) fn fill<E>(
         return Err(first_bad_line(listing, &texts));
     }
     write_memory(db, remembered)?;
+    search::note_all(db)?;
     if !in_place {
         database::create_indexes(db)?;
     }

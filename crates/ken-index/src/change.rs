@@ -15,10 +15,11 @@ use ken_core::fold::fold_entry;
 use ken_core::id::{EntryId, EventId};
 use ken_core::state::blanks;
 use ken_core::workspace::concerns_workspace;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use crate::error::IndexError;
 use crate::rows::{self, Copies, EntryRow, Held, LOOSE_BLANK, LOOSE_FULL};
+use crate::search;
 use crate::segment::Form;
 
 /// What came and went since the index was last in step.
@@ -420,14 +421,9 @@ fn touch(db: &Connection, entry: EntryId, event: i64) -> Result<(), IndexError> 
 /// Adds `events` to the stored entry; says `false`, changing nothing, if one needs a fold.
 fn absorb(db: &Connection, id: EntryId, events: &[Arc<Event>]) -> Result<bool, IndexError> {
     let key = rows::entry_key(db, id)?;
-    let json: Option<String> = db
-        .prepare_cached("SELECT json FROM entries WHERE key = ?1 AND json <> ''")?
-        .query_row([key], |row| row.get(0))
-        .optional()?;
-    let Some(json) = json else {
+    let Some(mut entry) = rows::entry_at(db, key)? else {
         return Ok(false);
     };
-    let mut entry = rows::parse_entry(&json)?;
     if !events.iter().all(|event| entry.absorb(event)) {
         return Ok(false);
     }
@@ -440,12 +436,18 @@ fn refold(db: &Connection, id: EntryId) -> Result<(), IndexError> {
     let key = rows::entry_key(db, id)?;
     let events = rows::events_of(db, key)?;
     rows::delete_satellites(db, key)?;
+    search::note(db, key)?;
     match fold_entry(id, events.iter().map(|copy| &copy.event)) {
-        Some(entry) => EntryRow::new(&entry).write(db, key),
+        Some(entry) => {
+            if 0 < entry.history.blanked {
+                search::forget(db, key)?;
+            }
+            EntryRow::new(&entry).write(db, key)
+        }
         None => {
             db.prepare_cached("DELETE FROM entries WHERE key = ?1")?
                 .execute([key])?;
-            Ok(())
+            search::forget(db, key)
         }
     }
 }

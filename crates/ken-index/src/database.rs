@@ -11,7 +11,7 @@ use crate::error::IndexError;
 use crate::refresh::Rebuilt;
 
 /// Kept in `PRAGMA user_version`; any other number means that the database is not ours to read.
-pub(crate) const SCHEMA: i64 = 2;
+pub(crate) const SCHEMA: i64 = 3;
 
 /// How long to wait for another process; a rebuild of a large ledger takes seconds.
 const BUSY_TIMEOUT_MS: u64 = 60_000;
@@ -75,6 +75,12 @@ CREATE TABLE segments (
 );
 CREATE TABLE holdings (segment INTEGER NOT NULL, full BLOB NOT NULL, blank BLOB NOT NULL);
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE unsearched (entry INTEGER PRIMARY KEY);
+CREATE TABLE vectors (block INTEGER PRIMARY KEY, slots BLOB NOT NULL);
+CREATE VIRTUAL TABLE texts USING fts5(
+    statement, tags, places, tokenize = 'unicode61 remove_diacritics 2'
+);
+INSERT INTO texts (texts, rank) VALUES ('secure-delete', 1);
 ";
 
 /// Kept up during a bulk load, which brings events nearly in these orders: reading half a gigabyte
@@ -145,7 +151,9 @@ pub(crate) fn replace(place: &Place) -> Result<Connection, IndexError> {
 
 /// Drops every table and makes empty ones, without the indexes a load makes when it is done.
 pub(crate) fn wipe(db: &Connection) -> Result<(), IndexError> {
-    let mut names = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
+    // What FTS5 keeps beside its table goes with it.
+    let mut names =
+        db.prepare("SELECT name FROM pragma_table_list WHERE type IN ('table', 'virtual')")?;
     let names: Vec<String> = names
         .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;

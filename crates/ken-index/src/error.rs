@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use ken_core::event::LineError;
+use ken_embed::EmbedError;
 use rusqlite::{ErrorCode, ffi};
 
 /// Why the index could not answer.
@@ -23,6 +24,8 @@ pub enum IndexError {
     Remove { path: PathBuf, source: io::Error },
     #[error("the index cannot be read or written")]
     Sqlite { source: rusqlite::Error },
+    #[error(transparent)]
+    Embed(#[from] EmbedError),
 }
 
 /// Why the index could not be brought up to date; what it held before it still holds.

@@ -167,7 +167,7 @@ impl Index {
     }
 
     /// Answers with `ask`, remembering if the database turns out to be damaged.
-    fn checked<T>(
+    pub(crate) fn checked<T>(
         &self,
         ask: impl FnOnce(&Connection) -> Result<T, IndexError>,
     ) -> Result<T, IndexError> {

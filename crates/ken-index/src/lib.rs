@@ -8,7 +8,8 @@
 //! segments, and holds no text of an event that is blanked.
 //!
 //! Reading order: [`Index`] opens and answers, `refresh` compares segments with what is held,
-//! `change` applies the difference, `bulk` fills an empty database, `rows` knows the columns.
+//! `change` applies the difference, `bulk` fills an empty database, `rows` knows the columns, `search`
+//! finds what may answer a query.
 
 mod bulk;
 mod change;
@@ -21,9 +22,13 @@ mod listing;
 mod refresh;
 mod rows;
 mod scan;
+mod search;
 mod segment;
+
+pub use ken_embed::{Embedder, Rung, Thresholds};
 
 pub use error::{IndexError, RefreshError};
 pub use index::Index;
 pub use refresh::{Rebuilt, Refreshed, Torn};
+pub use search::{Candidate, Query};
 pub use segment::{Appended, SegmentStat};

@@ -78,6 +78,18 @@ pub(crate) fn find(db: &Connection, beginning: &str) -> Result<Vec<EntryId>, Ind
 
 /// Returns the entries `filter` wants, newest first.
 pub(crate) fn list(db: &Connection, filter: &Filter) -> Result<Vec<Entry>, IndexError> {
+    let (condition, mut values) = condition(filter);
+    let limit = filter.limit.and_then(|limit| i64::try_from(limit).ok());
+    values.push(Value::Integer(limit.unwrap_or(-1)));
+    let query = format!(
+        "SELECT json FROM entries WHERE {condition} ORDER BY created DESC, id DESC LIMIT ?"
+    );
+    entries(db, &query, params_from_iter(values))
+}
+
+/// Returns what a row of `entries` must fulfil for `filter`, its limit left aside, with the values
+/// of the placeholders in it.
+pub(crate) fn condition(filter: &Filter) -> (String, Vec<Value>) {
     let mut wanted = vec!["worded = 1"];
     let mut values: Vec<Value> = Vec::new();
     wanted.extend(match filter.shelf {
@@ -111,11 +123,5 @@ pub(crate) fn list(db: &Connection, filter: &Filter) -> Result<Vec<Entry>, Index
         );
         values.extend(["", "/", "0"].map(|end| Value::Text(format!("{tag}{end}"))));
     }
-    let limit = filter.limit.and_then(|limit| i64::try_from(limit).ok());
-    values.push(Value::Integer(limit.unwrap_or(-1)));
-    let query = format!(
-        "SELECT json FROM entries WHERE {} ORDER BY created DESC, id DESC LIMIT ?",
-        wanted.join(" AND ")
-    );
-    entries(db, &query, params_from_iter(values))
+    (wanted.join(" AND "), values)
 }

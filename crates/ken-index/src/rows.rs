@@ -213,6 +213,14 @@ pub(crate) fn parse_entry(json: &str) -> Result<Entry, IndexError> {
     serde_json::from_str(json).map_err(IndexError::damaged)
 }
 
+/// Returns the entry under `key`, if it has events.
+pub(crate) fn entry_at(db: &Connection, key: i64) -> Result<Option<Entry>, IndexError> {
+    let mut statement =
+        db.prepare_cached("SELECT json FROM entries WHERE key = ?1 AND json <> ''")?;
+    let json: Option<String> = statement.query_row([key], |row| row.get(0)).optional()?;
+    json.map(|json| parse_entry(&json)).transpose()
+}
+
 impl EntryRow {
     pub(crate) fn new(entry: &Entry) -> Self {
         let created = entry.created.as_ref();

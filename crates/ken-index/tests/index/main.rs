@@ -7,4 +7,5 @@ mod branch;
 mod damage;
 mod incremental;
 mod refresh;
+mod search;
 mod story;
