@@ -23,6 +23,12 @@ use crate::error::Error;
 /// Entries that are scored; more would not reach the first page.
 const SCORED_MAX: usize = 100;
 
+/// From here on an entry's words alone answer a query a person typed.
+const COVERAGE_RELEVANT: f64 = 0.5;
+
+/// From here on they answer somebody who did not ask.
+const COVERAGE_STRICT: f64 = 0.7;
+
 /// What is looked for, and for whom.
 #[derive(Clone, Debug)]
 pub struct Search {
@@ -72,8 +78,8 @@ pub struct Hit {
     pub relevance: f64,
     /// How near its meaning is, by itself.
     pub cosine: f64,
-    /// BM25 of its words.
-    pub keywords: f64,
+    /// What part of the query its words are.
+    pub coverage: f64,
     pub explained: Explained,
 }
 
@@ -151,28 +157,24 @@ impl Scorer<'_> {
         answer
     }
 
-    /// Returns whether an entry is near enough to be worth showing.
-    ///
-    /// Without a model the words alone decide, and having one of them is enough.
+    /// Returns whether an entry answers well enough to be shown: by its meaning or by its words.
     fn is_relevant(&self, candidate: &Candidate) -> bool {
-        let Some(thresholds) = self.thresholds else {
-            return 0.0 < candidate.keywords;
+        let (near, covered) = match (self.search.floor, self.thresholds) {
+            (Floor::None, _) => return true,
+            (Floor::Cosine(least), _) => return least <= candidate.cosine,
+            (Floor::Relevant, model) => (model.map(|it| it.relevant), COVERAGE_RELEVANT),
+            (Floor::Strict, model) => (model.map(|it| it.strict), COVERAGE_STRICT),
         };
-        let least = match self.search.floor {
-            Floor::None => return true,
-            Floor::Relevant => thresholds.relevant,
-            Floor::Strict => thresholds.strict,
-            Floor::Cosine(least) => least,
-        };
-        least <= candidate.cosine
+        near.is_some_and(|near| near <= candidate.cosine) || covered <= candidate.coverage
     }
 
     fn hit(&self, candidate: Candidate, facts: EntryFacts) -> Hit {
         let Candidate {
             entry,
-            keywords,
+            coverage,
             cosine,
             relevance,
+            ..
         } = candidate;
         let thread = entry
             .created
@@ -193,7 +195,7 @@ impl Scorer<'_> {
             facts,
             relevance,
             cosine,
-            keywords,
+            coverage,
             explained,
         }
     }

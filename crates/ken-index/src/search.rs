@@ -28,7 +28,10 @@ const WORDS_MAX: usize = 24;
 
 /// Places in entries that a query's words may have together: words beyond that are common ones, and
 /// ranking them all would take longer than they are worth.
-const PLACES_MAX: u64 = 12_000;
+const PLACES_MAX: usize = 12_000;
+
+/// Words of a query that are looked up at all.
+const LOOKED_UP_MAX: usize = 96;
 
 /// Entries taken from each side.
 const PER_SIDE: usize = 200;
@@ -53,6 +56,8 @@ pub struct Candidate {
     pub entry: Entry,
     /// BM25 of its words; 0 if it has none of the query's.
     pub keywords: f64,
+    /// What part of the query its words are, rare ones counting more; 1 if it has them all.
+    pub coverage: f64,
     /// Cosine of its meaning with the query's; 0 without a model.
     pub cosine: f64,
     /// Both, each stretched to [0, 1] over all entries, blended as the model asks.
@@ -70,7 +75,8 @@ impl Index {
 
 fn candidates(db: &Connection, query: &Query<'_>) -> Result<Vec<Candidate>, IndexError> {
     let wanted = Wanted::by(db, query.filter)?;
-    let keywords = by_words(db, query.text, &wanted)?;
+    let words = Words::of(db, query.text)?;
+    let keywords = by_words(db, &words, &wanted)?;
     let near = match query.embedder {
         Some(embedder) => by_meaning(db, query.text, embedder, &wanted)?,
         None => Nearness::default(),
@@ -86,6 +92,7 @@ fn candidates(db: &Connection, query: &Query<'_>) -> Result<Vec<Candidate>, Inde
             found.push(Candidate {
                 entry,
                 keywords: keywords.get(&key).copied().unwrap_or(0.0),
+                coverage: words.coverage(key),
                 cosine: near.get(key).unwrap_or(0.0),
                 relevance,
             });
@@ -161,17 +168,16 @@ fn by_meaning(
     Ok(near)
 }
 
-/// Returns the entries with the query's words and their scores.
+/// Returns the entries with some of the words and their scores.
 fn by_words(
     db: &Connection,
-    text: &str,
+    words: &Words,
     wanted: &Wanted,
 ) -> Result<BTreeMap<i64, f64>, IndexError> {
-    let words = telling_words(db, text)?;
-    if words.is_empty() {
+    if words.chosen.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let any: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let any: Vec<String> = words.chosen.iter().map(|word| quoted(&word.text)).collect();
     let mut values = vec![Value::Text(any.join(" OR "))];
     let filter = match wanted {
         Wanted::Live => String::new(),
@@ -197,27 +203,82 @@ fn by_words(
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// Chooses the words that tell entries apart, the rarest first.
-fn telling_words(db: &Connection, text: &str) -> Result<Vec<String>, IndexError> {
-    let mut counted = Vec::new();
-    let mut statement = db.prepare_cached("SELECT count(*) FROM texts WHERE texts MATCH ?1")?;
-    for word in words::query_words(text).into_iter().take(4 * WORDS_MAX) {
-        let count: i64 = statement.query_row([quoted(&word)], |row| row.get(0))?;
-        if 0 < count {
-            counted.push((count.cast_unsigned(), word));
+/// The words of a query and who has them.
+#[derive(Debug, Default)]
+struct Words {
+    /// The rarest first.
+    chosen: Vec<Word>,
+    /// What all words of the query weigh, those nobody has included.
+    weight: f64,
+}
+
+#[derive(Debug)]
+struct Word {
+    text: String,
+    /// What having it tells: the fewer have it, the more.
+    weight: f64,
+    /// Row keys of the entries that have it, in order.
+    entries: Vec<i64>,
+}
+
+impl Words {
+    /// Looks the words of `text` up and chooses those that tell entries apart.
+    fn of(db: &Connection, text: &str) -> Result<Self, IndexError> {
+        let count: i64 = db
+            .prepare_cached("SELECT count(*) FROM texts_docsize")?
+            .query_row([], |row| row.get(0))?;
+        let mut found = Vec::new();
+        let mut all = 0.0;
+        for text in words::query_words(text).into_iter().take(LOOKED_UP_MAX) {
+            let entries = entries_with(db, &text)?;
+            let weight = weight(entries.len(), count);
+            all += weight;
+            if !entries.is_empty() {
+                found.push(Word {
+                    text,
+                    weight,
+                    entries,
+                });
+            }
         }
-    }
-    counted.sort();
-    let mut places = 0;
-    let mut chosen = Vec::new();
-    for (count, word) in counted {
-        places += count;
-        if !chosen.is_empty() && (PLACES_MAX < places || WORDS_MAX <= chosen.len()) {
-            break;
+        found.sort_by(|a, b| (a.entries.len(), &a.text).cmp(&(b.entries.len(), &b.text)));
+        let mut places = 0;
+        let mut chosen = Vec::new();
+        for word in found {
+            places += word.entries.len();
+            if !chosen.is_empty() && (PLACES_MAX < places || WORDS_MAX <= chosen.len()) {
+                break;
+            }
+            chosen.push(word);
         }
-        chosen.push(word);
+        Ok(Self {
+            chosen,
+            weight: all,
+        })
     }
-    Ok(chosen)
+
+    /// Returns what part of the query's weight the words of one entry have.
+    fn coverage(&self, key: i64) -> f64 {
+        let has = |word: &&Word| word.entries.binary_search(&key).is_ok();
+        let held: f64 = self.chosen.iter().filter(has).map(|word| word.weight).sum();
+        if self.weight == 0.0 {
+            return 0.0;
+        }
+        held / self.weight
+    }
+}
+
+/// Returns what it tells that `having` of `all` entries have a word, as BM25 counts it.
+fn weight(having: usize, all: i64) -> f64 {
+    let (having, all) = (having as f64, all as f64);
+    ((all - having + 0.5) / (having + 0.5)).ln_1p()
+}
+
+fn entries_with(db: &Connection, word: &str) -> Result<Vec<i64>, IndexError> {
+    let mut statement =
+        db.prepare_cached("SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rowid")?;
+    let keys = statement.query_map([quoted(word)], |row| row.get(0))?;
+    Ok(keys.collect::<Result<_, _>>()?)
 }
 
 /// A word as FTS5 takes it for a word, whatever it is.

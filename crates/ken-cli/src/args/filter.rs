@@ -16,10 +16,10 @@ pub(crate) struct ListArgs {
     pub(crate) filter: FilterArgs,
 }
 
-/// Choosing entries.
+/// Choosing entries by what they are.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Which entries")]
-pub(crate) struct FilterArgs {
+pub(crate) struct WhichArgs {
     /// Only this kind
     #[arg(long, value_name = "KIND", value_parser = words::kind(), hide_possible_values = true)]
     kind: Option<Kind>,
@@ -38,6 +38,14 @@ pub(crate) struct FilterArgs {
     /// Only this reviewer's point of view
     #[arg(long, value_name = "LENS")]
     lens: Option<Tag>,
+}
+
+/// Choosing entries, those laid aside too.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Which entries")]
+pub(crate) struct FilterArgs {
+    #[command(flatten)]
+    which: WhichArgs,
     /// At most this many
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -50,6 +58,20 @@ pub(crate) struct FilterArgs {
     /// Only retracted ones
     #[arg(long, group = "shelf")]
     retracted: bool,
+}
+
+impl WhichArgs {
+    /// Returns the engine's form: live entries.
+    pub(crate) fn to_filter(&self) -> Filter {
+        Filter {
+            memory: self.memory,
+            kind: self.kind.or(self.norm_type.map(NormType::kind)),
+            status: self.status,
+            tag: self.tag.clone(),
+            lens: self.lens.clone(),
+            ..Filter::default()
+        }
+    }
 }
 
 impl FilterArgs {
@@ -65,13 +87,9 @@ impl FilterArgs {
             Shelf::Live
         };
         Filter {
-            memory: self.memory,
-            kind: self.kind.or(self.norm_type.map(NormType::kind)),
-            status: self.status,
-            tag: self.tag.clone(),
-            lens: self.lens.clone(),
             shelf,
             limit: self.limit,
+            ..self.which.to_filter()
         }
     }
 }

@@ -6,6 +6,7 @@
 mod entry;
 mod filter;
 mod help;
+mod search;
 mod upkeep;
 mod words;
 
@@ -20,6 +21,7 @@ pub(crate) use entry::{
 };
 pub(crate) use filter::ListArgs;
 pub(crate) use help::command;
+pub(crate) use search::SearchArgs;
 pub(crate) use upkeep::{
     BlankArgs, CompletionsArgs, ExportArgs, ExportForm, FrictionCommand, IndexCommand,
     LedgerCommand, ManArgs, PromoteArgs, QuarantineCommand, RecordArgs, RecoverArgs, SyncArgs,
@@ -110,6 +112,8 @@ pub(crate) enum Verb {
     /// List entries, newest first
     #[command(visible_alias = "ls")]
     List(ListArgs),
+    /// Find entries that answer a question, best first
+    Search(Box<SearchArgs>),
     /// Show one entry: its claim, what it rests on, who said so
     Show(IdArgs),
     /// Word fields of an entry anew

@@ -26,6 +26,7 @@ mod render;
 mod restore;
 mod retract;
 mod revise;
+mod search;
 mod show;
 mod status;
 mod sync;
@@ -101,6 +102,7 @@ impl Session<'_> {
             Verb::Uninstall(args) => uninstall::run(self, &args),
             Verb::Add(args) => add::run(self, &args),
             Verb::List(args) => list::run(self, &args),
+            Verb::Search(args) => search::run(self, *args),
             Verb::Show(args) => show::run(self, &args),
             Verb::Revise(args) => revise::run(self, *args),
             Verb::Cite(args) => cite::run(self, args),

@@ -6,6 +6,7 @@
 pub(crate) mod entry_json;
 pub(crate) mod entry_text;
 pub(crate) mod event_text;
+pub(crate) mod hits;
 mod notice;
 pub(crate) mod progress;
 mod table;

@@ -1,0 +1,104 @@
+//! What a search found, for people: who says it, how sure that is, and why it matched.
+
+use std::fmt::Write as _;
+
+use ken_core::facts::Validity;
+use ken_core::time::Date;
+use ken_engine::search::Hit;
+
+use super::entry_text::status_style;
+use super::{BOLD, DIM, styled, visible, wrap};
+
+/// Said when nothing is relevant, word for word: agents write it into their reports.
+pub(crate) const NOTHING_FOUND: &str = "checked knowledge base, no relevant entries found";
+
+/// Cells of the confidence bar.
+const BAR_CELLS: usize = 5;
+
+/// Columns a statement is set in.
+const INDENT: &str = "  ";
+
+/// Returns the lines of one hit.
+pub(crate) fn hit_text(hit: &Hit, today: Date, width: usize) -> String {
+    let entry = &hit.entry;
+    let status = entry.status.value;
+    let kind = entry.kind().map_or("", ken_core::kind::Kind::name);
+    let mut out = format!(
+        "{}  {kind}  {}  {}  {}\n",
+        styled(BOLD, entry.id),
+        styled(status_style(status), status.name()),
+        bar(hit.facts.posterior.mean()),
+        styled(DIM, standing(hit, today)),
+    );
+    let statement = entry
+        .content
+        .as_ref()
+        .map(|it| visible(it.statement.as_str()));
+    for line in statement.unwrap_or_default().lines() {
+        for part in wrap(line, width.saturating_sub(INDENT.len())) {
+            let _ = writeln!(out, "{INDENT}{part}");
+        }
+    }
+    let _ = writeln!(out, "{INDENT}{}", styled(DIM, why(hit)));
+    out
+}
+
+/// Returns the summands of a hit's score.
+pub(crate) fn explanation(hit: &Hit) -> String {
+    let mut out = String::new();
+    for part in hit.explained.parts.iter().filter(|part| part.adds != 0.0) {
+        let _ = writeln!(
+            out,
+            "{INDENT}{INDENT}{:<12} {:.3} × {:.2} = {:.3}",
+            part.name, part.value, part.weight, part.adds
+        );
+    }
+    let _ = writeln!(
+        out,
+        "{INDENT}{INDENT}{:<12} {:.3}",
+        "score", hit.explained.score
+    );
+    out
+}
+
+/// How sure it is, as a bar and a number.
+fn bar(confidence: f64) -> String {
+    let full = (confidence * BAR_CELLS as f64).round() as usize;
+    let full = full.min(BAR_CELLS);
+    format!(
+        "{}{} {confidence:.2}",
+        "▮".repeat(full),
+        "▯".repeat(BAR_CELLS - full)
+    )
+}
+
+/// Whether the code bears it out, and when somebody last did.
+fn standing(hit: &Hit, today: Date) -> String {
+    let mark = match hit.facts.validity {
+        Validity::Holds => "✓ holds",
+        Validity::Changed => "~ code changed",
+        Validity::Broken => "✗ broken",
+        Validity::Unverifiable => "? unchecked",
+    };
+    match hit
+        .facts
+        .confirmation
+        .last
+        .map(|last| today.days_since(last))
+    {
+        None => mark.to_owned(),
+        Some(0) => format!("{mark}, confirmed today"),
+        Some(1) => format!("{mark}, confirmed yesterday"),
+        Some(days) => format!("{mark}, confirmed {days} days ago"),
+    }
+}
+
+/// Why it matched.
+fn why(hit: &Hit) -> String {
+    let words = match hit.coverage {
+        all if 0.999 < all => "has every word".to_owned(),
+        part if 0.0 < part => format!("has {:.0} % of the words", part * 100.0),
+        _ => "has none of the words".to_owned(),
+    };
+    format!("{words}, meaning {:.2}", hit.cosine)
+}
