@@ -70,7 +70,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ken-core", &[]),
     ("ken-embed", &[]),
     ("ken-guard", &["ken-core"]),
-    ("ken-index", &["ken-core"]),
+    ("ken-index", &["ken-core", "ken-embed"]),
     ("ken-ledger", &["ken-core"]),
     (
         "ken-engine",

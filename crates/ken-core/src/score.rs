@@ -14,7 +14,7 @@ use crate::event::{Overlay, Switch};
 use crate::facts::{EntryFacts, Validity};
 use crate::kind::Kind;
 use crate::status::Status;
-use crate::time::{DAY_MS, Date, Timestamp};
+use crate::time::{Date, Timestamp};
 
 pub use draw::{Draw, Seed};
 pub use weights::{SCORING_KEY, Weights, WeightsError};
@@ -205,8 +205,9 @@ fn freshness(facts: &EntryFacts, now: Timestamp) -> f64 {
     let Some(last) = confirmed.max(facts.last_verified) else {
         return 0.0;
     };
-    let age = now.millis().saturating_sub(last.millis()) as f64 / DAY_MS as f64;
-    libm::exp2(-age / FRESHNESS_HALF_LIFE_DAYS)
+    // Whole days: an answer asked for again on the same day is the same answer.
+    let age = now.date().days_since(last.date());
+    libm::exp2(-f64::from(age) / FRESHNESS_HALF_LIFE_DAYS)
 }
 
 fn status_bonus(status: Status) -> f64 {

@@ -260,7 +260,8 @@ impl Words {
     /// Returns what part of the query's weight the words of one entry have.
     fn coverage(&self, key: i64) -> f64 {
         let has = |word: &&Word| word.entries.binary_search(&key).is_ok();
-        let held: f64 = self.chosen.iter().filter(has).map(|word| word.weight).sum();
+        let held = self.chosen.iter().filter(has);
+        let held = held.fold(0.0, |sum, word| sum + word.weight);
         if self.weight == 0.0 {
             return 0.0;
         }

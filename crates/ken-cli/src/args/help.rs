@@ -16,7 +16,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "undo",
         ],
     ),
-    ("Read it", &["list", "show", "log", "export"]),
+    ("Read it", &["list", "search", "show", "log", "export"]),
     ("Check it", &["verify", "quarantine", "friction", "promote"]),
     (
         "Keep files and ledger in step",

@@ -29,6 +29,7 @@ fn help_groups_commands_by_task() {
 
     Read it:
       list         List entries, newest first
+      search       Find entries that answer a question, best first
       show         Show one entry: its claim, what it rests on, who said so
       log          Show the history of an entry, with authors
       export       Write entries for other programs: JSON lines, an OKF bundle or Markdown

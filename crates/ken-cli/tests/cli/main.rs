@@ -10,6 +10,7 @@ mod init;
 mod knowledge;
 mod many;
 mod reading;
+mod search;
 mod source_tests;
 mod support;
 mod upkeep;

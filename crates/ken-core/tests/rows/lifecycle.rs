@@ -7,6 +7,7 @@ use ken_core::event::{
     EVENT_TYPES, EventBlanked, MergeStrategy, Merged, Overlay, Provenance, QuarantineLifted,
     Recorded, Relation, RetractReason, RunEffects, StatusChanged, Subject, Switch,
 };
+use ken_core::fold::entry_at;
 use ken_core::id::{EntryId, EventId};
 use ken_core::kind::Kind;
 use ken_core::state::{EventSet, State};
@@ -428,4 +429,27 @@ fn what_a_newer_build_wrote_makes_the_entry_read_only() {
         decide::archive(&entry, ArchiveReason::Manual),
         Err(Refusal::ReadOnly(id))
     );
+}
+
+#[test]
+fn whoever_saw_a_revision_saw_what_it_rests_on_and_nothing_later() {
+    let (mut stage, id) = learned();
+    let mut revise = |changes: Changes| {
+        let draft = decide::revise(&stage.entry(id), changes, None, Channel::Command, None);
+        stage.write(draft.unwrap())
+    };
+    let first = revise(Changes {
+        lens: Some(Some("security".parse().unwrap())),
+        ..Changes::default()
+    });
+    let second = revise(Changes {
+        statement: Some("Worded anew".parse().unwrap()),
+        ..Changes::default()
+    });
+    let seen = |revision| entry_at(id, &[revision], &stage.events).unwrap();
+    let (before, after) = (seen(first), seen(second));
+    assert_eq!(before.revision, [first]);
+    assert_ne!(before.content.unwrap().statement.as_str(), "Worded anew");
+    assert_eq!(after, stage.entry(id));
+    assert!(after.content.unwrap().lens.is_some());
 }

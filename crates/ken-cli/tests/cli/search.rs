@@ -1,0 +1,127 @@
+//! `ken search` as people and programs see it.
+
+use ken_testkit::test_env::TestEnv;
+
+use crate::support::{lesson, plain};
+
+fn library() -> (TestEnv, Vec<String>) {
+    let env = plain();
+    let ids = [
+        "A retried payment is charged twice unless the key of the request is kept.",
+        "handleRequest takes the session lock before it writes the cache.",
+        "Colour themes are read once, when the window opens.",
+    ];
+    let ids = ids.map(|statement| lesson(&env, statement)).to_vec();
+    (env, ids)
+}
+
+#[test]
+fn people_see_how_sure_it_is_and_why_it_matched() {
+    let (env, _) = library();
+    insta::assert_snapshot!(env.run(["search", "--mean", "session", "lock"]), @"
+    exit: 0
+    ----- stdout -----
+    L-h9xr3ac9  learning  candidate  ▮▮▮▯▯ 0.50  ? unchecked, confirmed today
+      handleRequest takes the session lock before it writes the cache.
+      has every word, meaning 0.57
+    ----- stderr -----
+    hint: `ken show L-h9xr3ac9` shows all of it
+    ");
+}
+
+#[test]
+fn inj_15_nothing_relevant_is_said_in_so_many_words() {
+    let (env, _) = library();
+    insta::assert_snapshot!(env.run(["search", "banana", "bread", "recipe"]), @"
+    exit: 0
+    ----- stdout -----
+    checked knowledge base, no relevant entries found
+    ");
+    let json = env.run(["search", "banana bread recipe", "--format", "json"]);
+    assert_eq!(json.success().json()["results"], serde_json::json!([]));
+}
+
+#[test]
+fn ret_12_ret_47_programs_get_every_summand_and_the_rung_that_served() {
+    let (env, ids) = library();
+    let answer = env.run(["search", "handle request", "--format", "json"]);
+    let answer = answer.success().json();
+    assert_eq!(answer["schema"], "ken.search.v1");
+    assert_eq!(answer["served_by"], "static");
+    let first = &answer["results"][0];
+    assert_eq!(first["id"], ids[1].as_str());
+    let parts = first["signals"]["parts"].as_array().unwrap();
+    let sum: f64 = parts
+        .iter()
+        .map(|part| part["adds"].as_f64().unwrap())
+        .sum();
+    assert!((sum - first["score"].as_f64().unwrap()).abs() < 1e-9);
+}
+
+#[test]
+fn the_same_run_and_query_give_the_same_answer_byte_for_byte() {
+    let (env, _) = library();
+    let ask = |run: &str| {
+        let args = [
+            "search",
+            "the cache",
+            "--run",
+            run,
+            "--format",
+            "json",
+            "--threshold",
+            "none",
+        ];
+        env.run(args).success().stdout
+    };
+    assert_eq!(ask("one"), ask("one"));
+    assert_ne!(ask("one"), ask("two"));
+}
+
+#[test]
+fn ret_38_ret_08_what_is_rejected_is_withheld_and_tags_match_from_above() {
+    let (env, ids) = library();
+    let _ = env
+        .run(["revise", &ids[1], "--tag", "cache/session"])
+        .success();
+    let _ = env.run(["status", &ids[1], "rejected"]).success();
+    let args = [
+        "search",
+        "session lock",
+        "--tag",
+        "cache",
+        "--format",
+        "json",
+    ];
+    let answer = env.run(args).success().json();
+    assert_eq!(answer["results"], serde_json::json!([]));
+    assert_eq!(answer["withheld"][0]["id"], ids[1].as_str());
+    assert_eq!(answer["withheld"][0]["why"], "rejected");
+}
+
+#[test]
+fn a_floor_that_is_none_shows_the_best_of_a_bad_lot() {
+    let (env, _) = library();
+    let args = [
+        "search",
+        "banana bread recipe",
+        "--threshold",
+        "none",
+        "--format",
+        "json",
+    ];
+    assert!(
+        !env.run(args).success().json()["results"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+    let wrong = env.run(["search", "x", "--threshold", "much"]);
+    insta::assert_snapshot!(wrong, @"
+    exit: 2
+    ----- stderr -----
+    error: invalid value 'much' for '--threshold <FLOOR>': write none, relevant, strict or a number from -1 to 1
+
+    For more information, try '--help'.
+    ");
+}
