@@ -13,7 +13,7 @@ mod rebuild;
 mod report;
 mod show;
 mod status;
-mod story;
+pub(crate) mod story;
 mod words;
 
 use std::fs;

@@ -5,6 +5,7 @@
 
 mod bench;
 mod conformance;
+mod eval;
 mod purity;
 mod repository;
 mod tidy;
@@ -20,6 +21,7 @@ chores:
   bench ledger          measure rebuild, adds, show and git status; `--help` lists the options
   conformance           write docs/conformance.md from docs/conformance.toml
   conformance --check   check the table, its tests and the written document
+  eval                  measure the search on lessons whose answers are known
   purity                check what ken-core reaches and which crate uses which
   tidy                  check the rules on source files that no other tool checks
 ";
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
     let repository = Repository::of_this_build();
     let outcome = match args.as_slice() {
         ["bench", "ledger", options @ ..] => bench::ledger(&repository, options),
+        ["eval", options @ ..] => eval::run(&repository, options),
         ["conformance"] => conformance::write(&repository).map(|()| Vec::new()),
         ["conformance", "--check"] => conformance::check(&repository),
         ["purity"] => purity::check(&repository),

@@ -78,7 +78,7 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE unsearched (entry INTEGER PRIMARY KEY);
 CREATE TABLE vectors (block INTEGER PRIMARY KEY, slots BLOB NOT NULL);
 CREATE VIRTUAL TABLE texts USING fts5(
-    statement, tags, places, tokenize = 'unicode61 remove_diacritics 2'
+    statement, tags, places, tokenize = 'porter unicode61 remove_diacritics 2'
 );
 INSERT INTO texts (texts, rank) VALUES ('secure-delete', 1);
 ";

@@ -24,11 +24,14 @@ use vectors::Nearness;
 pub(crate) use upkeep::{forget, note, note_all};
 
 /// Words of a query that are looked for; of a longer one the rarest.
-const WORDS_MAX: usize = 24;
+const WORDS_MAX: usize = 48;
 
 /// Places in entries that a query's words may have together: words beyond that are common ones, and
 /// ranking them all would take longer than they are worth.
-const PLACES_MAX: usize = 12_000;
+const PLACES_MAX: usize = 30_000;
+
+/// How often a repeated word counts at most.
+const TIMES_MAX: usize = 3;
 
 /// Words of a query that are looked up at all.
 const LOOKED_UP_MAX: usize = 96;
@@ -177,7 +180,9 @@ fn by_words(
     if words.chosen.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let any: Vec<String> = words.chosen.iter().map(|word| quoted(&word.text)).collect();
+    // A word the query repeats counts more.
+    let repeated = |word: &Word| vec![quoted(&word.text); word.times.min(TIMES_MAX)];
+    let any: Vec<String> = words.chosen.iter().flat_map(repeated).collect();
     let mut values = vec![Value::Text(any.join(" OR "))];
     let filter = match wanted {
         Wanted::Live => String::new(),
@@ -215,6 +220,8 @@ struct Words {
 #[derive(Debug)]
 struct Word {
     text: String,
+    /// How often the query has it.
+    times: usize,
     /// What having it tells: the fewer have it, the more.
     weight: f64,
     /// Row keys of the entries that have it, in order.
@@ -229,13 +236,14 @@ impl Words {
             .query_row([], |row| row.get(0))?;
         let mut found = Vec::new();
         let mut all = 0.0;
-        for text in words::query_words(text).into_iter().take(LOOKED_UP_MAX) {
+        for (text, times) in words::query_words(text).into_iter().take(LOOKED_UP_MAX) {
             let entries = entries_with(db, &text)?;
             let weight = weight(entries.len(), count);
             all += weight;
             if !entries.is_empty() {
                 found.push(Word {
                     text,
+                    times,
                     weight,
                     entries,
                 });

@@ -4,16 +4,13 @@
 //! What it cannot know is that `handleRequest` is two words and that Chinese and Japanese are
 //! written without spaces: that is put right here, the same way for entries and for queries.
 
-use std::collections::BTreeSet;
-
 /// Words that stand in nearly every text and say nothing about it.
 const STOP_WORDS: &[&str] = &[
-    "a", "about", "after", "all", "an", "and", "any", "are", "as", "at", "be", "been", "before",
-    "but", "by", "can", "could", "das", "der", "die", "do", "does", "ein", "eine", "for", "from",
-    "had", "has", "have", "how", "i", "if", "in", "into", "is", "ist", "it", "its", "my", "no",
-    "not", "of", "on", "one", "or", "our", "should", "so", "some", "than", "that", "the", "their",
-    "them", "then", "there", "these", "they", "this", "to", "und", "use", "was", "we", "were",
-    "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
+    "a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "das", "der",
+    "die", "do", "does", "ein", "eine", "for", "from", "had", "has", "have", "how", "i", "if",
+    "in", "into", "is", "ist", "it", "its", "my", "of", "on", "or", "our", "so", "than", "that",
+    "the", "their", "them", "then", "there", "these", "they", "this", "to", "und", "was", "we",
+    "were", "what", "who", "why", "will", "with", "would", "you", "your",
 ];
 
 /// Returns `text` with the parts of joined identifiers added and scripts without spaces spread.
@@ -31,22 +28,23 @@ pub(crate) fn spread(text: &str) -> String {
     out
 }
 
-/// Returns the words to look for, each once, in the order they first stand in `query`.
+/// Returns the words to look for, with how often each stands in `query`, in the order they first do.
 ///
 /// Stop words are left out unless the query has no others.
-pub(crate) fn query_words(query: &str) -> Vec<String> {
+pub(crate) fn query_words(query: &str) -> Vec<(String, usize)> {
     let spread = spread(query).to_lowercase();
-    let mut seen = BTreeSet::new();
-    let mut all: Vec<&str> = spread.split(' ').filter(|word| !word.is_empty()).collect();
-    all.retain(|word| seen.insert(*word));
-    let telling = |word: &&&str| STOP_WORDS.binary_search(word).is_err();
-    let chosen: Vec<&&str> = all.iter().filter(telling).collect();
-    let chosen = if chosen.is_empty() {
-        all.iter().collect()
-    } else {
-        chosen
-    };
-    chosen.into_iter().map(|word| (*word).to_owned()).collect()
+    let mut words: Vec<(String, usize)> = Vec::new();
+    for word in spread.split(' ').filter(|word| !word.is_empty()) {
+        match words.iter_mut().find(|(known, _)| known == word) {
+            Some((_, times)) => *times += 1,
+            None => words.push((word.to_owned(), 1)),
+        }
+    }
+    let tells = |(word, _): &(String, usize)| STOP_WORDS.binary_search(&word.as_str()).is_err();
+    if words.iter().any(tells) {
+        words.retain(tells);
+    }
+    words
 }
 
 fn push(out: &mut String, word: &str) {
@@ -138,9 +136,15 @@ mod tests {
 
     #[test]
     fn queries_keep_what_tells_them_apart() {
-        assert_eq!(query_words("How do the retries work?"), ["retries", "work"]);
-        assert_eq!(query_words("what is it"), ["what", "is", "it"]);
-        assert_eq!(query_words("Retry retry RETRY"), ["retry"]);
+        let words = |query| -> Vec<String> {
+            let words = query_words(query).into_iter();
+            words
+                .map(|(word, times)| format!("{word} {times}"))
+                .collect()
+        };
+        assert_eq!(words("How do the retries work?"), ["retries 1", "work 1"]);
+        assert_eq!(words("what is it"), ["what 1", "is 1", "it 1"]);
+        assert_eq!(words("Retry retry RETRY"), ["retry 3"]);
         assert!(query_words("?!").is_empty());
         assert!(STOP_WORDS.is_sorted());
     }

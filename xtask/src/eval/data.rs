@@ -1,0 +1,174 @@
+//! The evaluation set: lessons, queries whose answers are known, and questions about other things.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use ken_core::actor::{Actor, Role};
+use ken_core::content::Content;
+use ken_core::decide::{Clock, Draft, SCHEMA_VERSION};
+use ken_core::event::{Admission, AdmissionVerdict, Body, Origin, Proposed, Recorded, ScanStatus};
+use ken_core::id::{EntryId, EventId, IdSource as _, NodeId};
+use ken_core::kind::Kind;
+use ken_core::time::Timestamp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::bench::story::Dice;
+
+/// Everything that is asked and may answer.
+#[derive(Debug)]
+pub(super) struct Set {
+    pub(super) lessons: Vec<Lesson>,
+    pub(super) prose: Vec<Asked>,
+    pub(super) code: Vec<Asked>,
+    /// Questions about other things altogether.
+    pub(super) strangers: Vec<Asked>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Lesson {
+    id: String,
+    statement: String,
+}
+
+/// A query.
+#[derive(Debug, Deserialize)]
+pub(super) struct Asked {
+    pub(super) text: String,
+    pub(super) relevant: BTreeSet<String>,
+    pub(super) split: Option<Split>,
+    /// What part of its words its answer has.
+    pub(super) overlap: Option<f64>,
+}
+
+/// Queries to tune on, and queries to judge by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Split {
+    Dev,
+    Test,
+}
+
+#[derive(Deserialize)]
+struct Conversation {
+    qa: Vec<Question>,
+}
+
+#[derive(Deserialize)]
+struct Question {
+    question: String,
+}
+
+impl Split {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Dev => "dev",
+            Self::Test => "test",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        [Self::Dev, Self::Test]
+            .into_iter()
+            .find(|it| it.name() == name)
+    }
+}
+
+impl Set {
+    pub(super) fn load(dir: &Path) -> Result<Self, String> {
+        let both = |name: &str| -> Result<Vec<Asked>, String> {
+            let mut asked = lines(&dir.join(format!("{name}.jsonl")))?;
+            asked.extend(lines(&dir.join(format!("{name}.copyleft.jsonl")))?);
+            Ok(asked)
+        };
+        Ok(Self {
+            lessons: lines(&dir.join("entries.jsonl"))?,
+            prose: both("queries")?,
+            code: both("queries_code")?,
+            strangers: strangers(&dir.join("locomo10.json"))?,
+        })
+    }
+
+    /// Returns the lessons as events, each with its entry and its own name.
+    pub(super) fn proposals(&self) -> Result<Vec<(EntryId, String, Recorded)>, String> {
+        let mut dice = Dice::new(1);
+        let now: Timestamp = "2026-01-02T03:04:05Z".parse().expect("a time");
+        let node = NodeId::new(dice.random());
+        let by = Actor::from_claim(Role::Import, "eval");
+        let mut seen = None;
+        let mut events = Vec::with_capacity(self.lessons.len());
+        for lesson in &self.lessons {
+            let id = EventId::new(now, dice.random());
+            let entry = EntryId::created_by(id, Kind::Learning);
+            let draft = Draft {
+                about: vec![entry.into()],
+                body: Body::Proposed(proposed(lesson)?),
+            };
+            let mut clock = Clock {
+                node,
+                now,
+                seen,
+                ids: &mut dice,
+            };
+            let event = clock.stamp_as(id, draft, &by, admission());
+            seen = clock.seen;
+            events.push((entry, lesson.id.clone(), Recorded::new(event)));
+        }
+        Ok(events)
+    }
+}
+
+fn proposed(lesson: &Lesson) -> Result<Proposed, String> {
+    let statement = lesson.statement.parse();
+    let statement = statement.map_err(|error| format!("lesson {}: {error}", lesson.id))?;
+    Ok(Proposed {
+        kind: Kind::Learning,
+        content: Content::new(statement),
+        citations: Vec::new(),
+        status: ken_core::status::Status::Candidate,
+        origin: Origin::Import,
+        scope: ken_core::content::Scope::Workspace,
+        schema_version: SCHEMA_VERSION.to_owned(),
+        alias: None,
+        thread: None,
+        run: None,
+        overrides: None,
+    })
+}
+
+fn admission() -> Admission {
+    Admission {
+        scan: ScanStatus::Safe,
+        rules: "ken-guard/1".to_owned(),
+        verdict: AdmissionVerdict::Admitted,
+        findings: BTreeSet::new(),
+    }
+}
+
+fn strangers(path: &Path) -> Result<Vec<Asked>, String> {
+    let text = read(path)?;
+    let conversations: Vec<Conversation> =
+        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let questions = conversations.into_iter().flat_map(|it| it.qa);
+    let asked = questions.map(|it| Asked {
+        text: it.question,
+        relevant: BTreeSet::new(),
+        split: None,
+        overlap: None,
+    });
+    Ok(asked.collect())
+}
+
+fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, String> {
+    let wrong = |error: serde_json::Error| format!("{}: {error}", path.display());
+    let text = read(path)?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines
+        .map(|line| serde_json::from_str(line).map_err(wrong))
+        .collect()
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
