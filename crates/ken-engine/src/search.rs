@@ -149,10 +149,9 @@ impl Scorer<'_> {
                 None => answer.hits.push(self.hit(candidate, facts)),
             }
         }
-        let order = |hit: &Hit| (hit.explained.score, hit.entry.id);
         answer.hits.sort_by(|a, b| {
-            let ((a, id_a), (b, id_b)) = (order(a), order(b));
-            b.total_cmp(&a).then(id_a.cmp(&id_b))
+            let by_score = b.explained.score.total_cmp(&a.explained.score);
+            by_score.then(a.entry.id.cmp(&b.entry.id))
         });
         answer.hits.truncate(self.search.limit);
         answer

@@ -87,8 +87,8 @@ pub(crate) fn list(db: &Connection, filter: &Filter) -> Result<Vec<Entry>, Index
     entries(db, &query, params_from_iter(values))
 }
 
-/// Returns what a row of `entries` must fulfil for `filter`, its limit left aside, with the values
-/// of the placeholders in it.
+/// Returns what a row of `entries` must fulfil for `filter`, its limit left aside, and the values
+/// that stand in for each `?`.
 pub(crate) fn condition(filter: &Filter) -> (String, Vec<Value>) {
     let mut wanted = vec!["worded = 1"];
     let mut values: Vec<Value> = Vec::new();

@@ -7,14 +7,14 @@ use std::path::Path;
 use ken_core::actor::{Actor, Role};
 use ken_core::content::Content;
 use ken_core::decide::{Clock, Draft, SCHEMA_VERSION};
-use ken_core::event::{Admission, AdmissionVerdict, Body, Origin, Proposed, Recorded, ScanStatus};
+use ken_core::event::{Body, Origin, Proposed, Recorded};
 use ken_core::id::{EntryId, EventId, IdSource as _, NodeId};
 use ken_core::kind::Kind;
 use ken_core::time::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::bench::story::Dice;
+use crate::bench::story::{Dice, admission};
 
 /// Everything that is asked and may answer.
 #[derive(Debug)]
@@ -135,15 +135,6 @@ fn proposed(lesson: &Lesson) -> Result<Proposed, String> {
         run: None,
         overrides: None,
     })
-}
-
-fn admission() -> Admission {
-    Admission {
-        scan: ScanStatus::Safe,
-        rules: "ken-guard/1".to_owned(),
-        verdict: AdmissionVerdict::Admitted,
-        findings: BTreeSet::new(),
-    }
 }
 
 fn strangers(path: &Path) -> Result<Vec<Asked>, String> {

@@ -78,17 +78,20 @@ impl Index {
 }
 
 fn is_due(db: &Connection, model: &str) -> Result<bool, IndexError> {
-    let held = rows::meta(db, META_MODEL)?;
-    if held.as_deref() != Some(model.as_bytes()) {
+    if !holds_vectors_of(db, model)? {
         return Ok(true);
     }
     let query = "SELECT EXISTS (SELECT 1 FROM unsearched)";
     Ok(db.prepare_cached(query)?.query_row([], |row| row.get(0))?)
 }
 
+fn holds_vectors_of(db: &Connection, model: &str) -> Result<bool, IndexError> {
+    Ok(rows::meta(db, META_MODEL)?.as_deref() == Some(model.as_bytes()))
+}
+
 /// Throws the vectors of another model away.
 fn change_model(db: &Connection, model: &str) -> Result<(), IndexError> {
-    if rows::meta(db, META_MODEL)?.as_deref() == Some(model.as_bytes()) {
+    if holds_vectors_of(db, model)? {
         return Ok(());
     }
     db.execute_batch("DELETE FROM vectors")?;
