@@ -27,6 +27,7 @@ pub mod score;
 pub mod state;
 pub mod status;
 pub mod store;
+pub mod surface;
 pub mod text;
 mod text_form;
 pub mod time;

@@ -213,6 +213,50 @@ impl Statement {
     }
 }
 
+/// Characters a [`Statement::title`] may have.
+pub const TITLE_CHARS_MAX: usize = 100;
+
+impl Statement {
+    /// Returns the first sentence or line, short enough for a list.
+    pub fn title(&self) -> String {
+        let line = self.0.lines().next().unwrap_or_default();
+        let sentence = line.split_once(". ").map_or(line, |(first, _)| first);
+        shortened(sentence.trim_end_matches('.'), TITLE_CHARS_MAX)
+    }
+}
+
+/// Returns `text`, or as much of it as `max` characters hold with `…` at the end.
+pub fn shortened(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(max.saturating_sub(1)).collect();
+    format!("{}…", cut.trim_end())
+}
+
+/// Returns `text` with what a terminal would act on, or a reader not see, written out.
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let acts = c.is_control() && c != '\n' && c != '\t';
+        if acts || is_hidden(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Characters that turn the direction of text round, or take no room at all. Joiners, which some
+/// scripts and emoji are written with, are not among them.
+fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{e0000}'..='\u{e007f}')
+}
+
 /// Returns the words two texts are compared by: case-folded, punctuation and stop words left out.
 pub fn comparison_words(text: &str) -> Vec<String> {
     const STOP: [&str; 24] = [

@@ -11,7 +11,7 @@ use ken_core::store::{Filter, Store as _};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::view::document::{render, title};
+use crate::view::document::render;
 
 /// What an export looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ fn markdown(entry: &Entry) -> String {
         return String::new();
     };
     let kind = entry.kind().map_or("entry", ken_core::kind::Kind::name);
-    let heading = title(&content.statement);
+    let heading = content.statement.title();
     let mut out = format!("## [{}] {heading}\n\n", entry.id);
     out.push_str(&format!("{}\n\n", content.statement));
     let tags: Vec<&str> = content.tags.iter().map(|tag| tag.as_str()).collect();

@@ -1,7 +1,6 @@
 //! `ken list`: one line an entry, newest first.
 
 use ken_core::entry::Entry;
-use ken_engine::view::document::title;
 
 use super::Session;
 use crate::args::ListArgs;
@@ -67,7 +66,7 @@ fn row(entry: &Entry) -> Vec<Cell> {
             .unwrap_or_default()
             .into(),
         content
-            .map(|it| title(&it.statement))
+            .map(|it| it.statement.title())
             .unwrap_or_default()
             .into(),
         Cell::styled(DIM, tags.unwrap_or_default().join(", ")),

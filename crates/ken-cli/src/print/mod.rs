@@ -24,6 +24,7 @@ use serde::Serialize;
 use crate::args::{Color, Format, Global};
 use crate::failure::{Exit, Failure};
 
+pub(crate) use ken_core::text::visible;
 pub(crate) use table::{Cell, Table, wrap};
 
 /// Columns where there is no terminal to ask.
@@ -275,29 +276,6 @@ fn streams(color: Color) -> (AutoStream<io::Stdout>, AutoStream<io::Stderr>) {
 /// Puts `text` in a style; the stream takes it out again where there is no colour.
 pub(crate) fn styled(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
-}
-
-/// Returns `text` with what a terminal would act on, or a reader not see, written out.
-pub(crate) fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        let acts = c.is_control() && c != '\n' && c != '\t';
-        if acts || is_hidden(c) {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
-
-/// Characters that turn the direction of text round, or take no room at all. Joiners, which some
-/// scripts and emoji are written with, are not among them.
-fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}'..='\u{200f}'
-        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-        | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Returns `count` and the right form of a noun.

@@ -17,7 +17,7 @@ use ken_core::content::{Content, DecayClass, Detail, Polarity};
 use ken_core::entry::Entry;
 use ken_core::event::Provenance;
 use ken_core::id::{EntryId, EventId};
-use ken_core::text::{Condition, Statement, Step, Tag};
+use ken_core::text::{Condition, Step, Tag};
 use ken_core::time::Date;
 use okf::{Document, Value};
 use serde::Serialize;
@@ -119,7 +119,7 @@ pub fn render(entry: &Entry, kept: Option<&MachineLines>) -> Option<String> {
 
 /// Lines that change when the entry is worded anew.
 fn wording_lines(out: &mut String, entry: &Entry, content: &Content) {
-    let _ = writeln!(out, "title: {}", quoted(&title(&content.statement)));
+    let _ = writeln!(out, "title: {}", quoted(&content.statement.title()));
     let tags: Vec<String> = content
         .tags
         .iter()
@@ -278,18 +278,6 @@ impl MachineLines {
         let lines = format!("{id}\n{status}\n{last_confirmed}\n{provenance}");
         format!("b3:{}", blake3::hash(lines.as_bytes()).to_hex())
     }
-}
-
-/// The first sentence or line, short enough for a list.
-pub fn title(statement: &Statement) -> String {
-    const CHARS_MAX: usize = 100;
-    let line = statement.as_str().lines().next().unwrap_or_default();
-    let sentence = line.split_once(". ").map_or(line, |(first, _)| first);
-    if sentence.chars().count() <= CHARS_MAX {
-        return sentence.trim_end_matches('.').to_owned();
-    }
-    let cut: String = sentence.chars().take(CHARS_MAX - 1).collect();
-    format!("{}…", cut.trim_end())
 }
 
 fn squeezed(text: &str) -> String {

@@ -9,8 +9,6 @@ use std::fmt::Write as _;
 use ken_core::entry::Entry;
 use ken_core::kind::Kind;
 
-use super::document::title;
-
 /// Lenses every repository has a `KNOWLEDGE.md` for.
 const LENSES: [&str; 5] = [
     "security",
@@ -129,6 +127,6 @@ fn line(entry: &Entry, folder: &str) -> String {
     format!(
         "- [{}]({folder}{file}) {kind}: {}\n",
         entry.id,
-        title(&content.statement)
+        content.statement.title()
     )
 }
