@@ -129,6 +129,7 @@ impl Library {
         let query = Query {
             text: &asked.text,
             filter: &Filter::default(),
+            paths: &[],
             embedder,
             limit: DEPTH,
         };

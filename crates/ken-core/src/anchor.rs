@@ -53,6 +53,16 @@ impl Target {
     /// Bytes an anchor may have.
     pub const BYTES_MAX: usize = 1024;
 
+    /// Returns whether `path` is the file meant, or one is a folder around the other.
+    pub fn covers(&self, path: &str) -> bool {
+        let (one, other) = (self.path.trim_end_matches('/'), path.trim_end_matches('/'));
+        let below = |path: &str, folder: &str| {
+            let rest = path.strip_prefix(folder);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        below(one, other) || below(other, one)
+    }
+
     /// Returns the path below the repository's root.
     pub fn path(&self) -> &str {
         &self.path

@@ -102,6 +102,8 @@ pub enum Withheld {
     Stale,
     Muted,
     Invalidated,
+    /// A raw signal, such as friction: distilled knowledge is shown instead.
+    Raw,
     /// The code no longer bears it out.
     Broken,
 }

@@ -20,7 +20,7 @@ use crate::kind::Kind;
 use crate::score::Role;
 use crate::status::Status;
 
-pub use block::{KNOWLEDGE_APPLIED, NOTHING_FOUND, context};
+pub use block::{KNOWLEDGE_APPLIED, NOTHING_FOUND, brief, context};
 
 /// Entries one agent is shown at most.
 pub const CAP: usize = 5;

@@ -11,11 +11,13 @@
 mod model;
 mod rung;
 mod static_table;
+mod tokens;
 mod vector;
 mod wordpiece;
 
 pub use model::{EmbedError, Embedder, Model, TEXT_BYTES_MAX, Thresholds};
 pub use rung::Rung;
 pub use static_table::StaticTable;
+pub use tokens::count_tokens;
 pub use vector::Vector;
 pub use wordpiece::WordPiece;

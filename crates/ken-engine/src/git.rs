@@ -225,3 +225,51 @@ pub(crate) fn latest_deletions(deletions: &[Deletion]) -> BTreeMap<&str, &Deleti
     }
     latest
 }
+
+/// Returns the paths that differ from `revision`, or from the last commit, new files included there.
+pub(crate) fn changed_paths(
+    place: &Place,
+    revision: Option<&str>,
+) -> Result<Vec<String>, GitError> {
+    let listed = match revision {
+        Some(revision) => {
+            let mut arguments = DIFF.to_vec();
+            arguments.extend(["--name-only", "-z", "--end-of-options", revision, "--"]);
+            run(place, &arguments)?
+        }
+        None => run(
+            place,
+            &[
+                "ls-files",
+                "-z",
+                "--modified",
+                "--others",
+                "--exclude-standard",
+            ],
+        )?,
+    };
+    let text = String::from_utf8_lossy(&listed);
+    let paths = text.split('\0').filter(|path| !path.is_empty());
+    let ours = format!("{KEN_DIR}/");
+    Ok(paths
+        .filter(|path| !path.starts_with(&ours))
+        .map(str::to_owned)
+        .collect())
+}
+
+/// Returns what changed in `paths` since `revision`, without the lines around it.
+pub(crate) fn diff(place: &Place, revision: &str, paths: &[String]) -> Result<Vec<u8>, GitError> {
+    let mut arguments = DIFF.to_vec();
+    arguments.extend(["--unified=0", "--end-of-options", revision, "--"]);
+    arguments.extend(paths.iter().map(String::as_str));
+    run(place, &arguments)
+}
+
+/// A diff that runs no program of the configuration.
+const DIFF: &[&str] = &[
+    "diff",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-renames",
+    "--no-color",
+];

@@ -5,10 +5,11 @@
 //! plain data for the command line, MCP and HTTP alike.
 //!
 //! Reading order: [`engine`] holds the ledger and its index together, [`entries`] the verbs,
-//! [`lookup`] the questions, [`sync`] what people edit by hand, [`upkeep`] packing, blanking and
+//! [`lookup`] the questions, [`search`] and [`brief`] what answers them, [`sync`] what people edit by hand, [`upkeep`] packing, blanking and
 //! recovery, [`init`] coming and going.
 
 pub mod admission;
+pub mod brief;
 pub mod engine;
 pub mod entries;
 pub mod error;

@@ -3,32 +3,30 @@
 //! Whether anything is relevant at all is decided before scores are blended: the best of a bad lot
 //! would otherwise look perfect.
 
-use std::collections::BTreeSet;
+mod asked;
+mod scorer;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::entry::Entry;
-use ken_core::event::{Overlay, Switch};
 use ken_core::facts::EntryFacts;
 use ken_core::id::EntryId;
-use ken_core::score::{
-    self, Boosts, Draw, Explained, Match, Role, SCORING_KEY, Seed, Signals, Weights, Withheld,
-};
+use ken_core::score::{Explained, Role, SCORING_KEY, Weights, Withheld};
 use ken_core::store::{Filter, Store as _};
+use ken_core::surface::{Finding, Page, Room, Tier};
 use ken_core::text::Tag;
-use ken_core::time::Timestamp;
-use ken_index::{Candidate, Query, Rung, Thresholds};
+use ken_index::{Candidate, Query, Rung, count_tokens};
+use ken_ledger::layout::KEN_DIR;
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::files::ENTRIES_DIR;
+use scorer::Scorer;
+
+pub use asked::{Asked, from_error, from_file};
 
 /// Entries that are scored; more would not reach the first page.
 const SCORED_MAX: usize = 100;
-
-/// From here on an entry's words alone answer a query a person typed: `cargo xtask eval` finds one in
-/// a hundred unrelated questions there, and three quarters of the prose queries.
-const COVERAGE_RELEVANT: f64 = 0.4;
-
-/// From here on they answer somebody who did not ask: no unrelated question in two hundred.
-const COVERAGE_STRICT: f64 = 0.5;
 
 /// What is looked for, and for whom.
 #[derive(Clone, Debug)]
@@ -36,13 +34,14 @@ pub struct Search {
     pub query: String,
     /// Which live entries count.
     pub filter: Filter,
+    /// Files and folders in hand: what is known about them answers, whatever its words.
+    pub paths: Vec<String>,
     pub role: Option<Role>,
     /// The thread of work the query comes from.
     pub thread: Option<Tag>,
     /// The run whose draws serve; the posterior's mean without one.
     pub run: Option<String>,
     pub floor: Floor,
-    pub limit: usize,
 }
 
 /// How relevant an entry must be to be shown at all.
@@ -81,7 +80,64 @@ pub struct Hit {
     pub cosine: f64,
     /// What part of the query its words are.
     pub coverage: f64,
+    /// Whether it is about one of the paths in hand.
+    pub anchored: bool,
+    /// Entries that say the opposite.
+    pub conflicts: Vec<EntryId>,
     pub explained: Explained,
+}
+
+/// How much of an answer is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Portion {
+    /// Entries at most.
+    pub cap: usize,
+    /// Tokens that should do.
+    pub budget: usize,
+    /// `None` lets the answer decide.
+    pub tier: Option<Tier>,
+    pub role: Option<Role>,
+}
+
+impl Portion {
+    /// Lays findings out, best first.
+    pub(crate) fn page(self, findings: &[Finding<'_>]) -> Page {
+        let room = Room {
+            cap: self.cap,
+            budget: self.budget,
+            tier: self.tier,
+            role: self.role,
+            folder: &format!("{KEN_DIR}/{ENTRIES_DIR}"),
+            tokens: &count_tokens,
+        };
+        Page::of(findings, &room)
+    }
+}
+
+impl Answer {
+    /// Lays the hits out, as much of them as is wanted.
+    #[must_use]
+    pub fn page(&self, portion: Portion) -> Page {
+        let findings: Vec<Finding<'_>> = self.hits.iter().map(Hit::as_finding).collect();
+        portion.page(&findings)
+    }
+
+    /// Returns the hit that is `id`.
+    #[must_use]
+    pub fn hit(&self, id: EntryId) -> Option<&Hit> {
+        self.hits.iter().find(|hit| hit.entry.id == id)
+    }
+}
+
+impl Hit {
+    fn as_finding(&self) -> Finding<'_> {
+        Finding {
+            entry: &self.entry,
+            facts: &self.facts,
+            score: self.explained.score,
+            conflicts: &self.conflicts,
+        }
+    }
 }
 
 impl Engine {
@@ -100,17 +156,54 @@ impl Engine {
         let found = self.index.candidates(&Query {
             text: &search.query,
             filter: &search.filter,
+            paths: &search.paths,
             embedder,
             limit: SCORED_MAX,
         })?;
-        let weights = self.weights()?;
         let scorer = Scorer {
             search,
-            weights,
+            weights: self.weights()?,
             now: self.now(),
             thresholds: embedder.map(|it| it.model().thresholds),
         };
-        Ok(scorer.answer(served_by, found))
+        let mut answer = scorer.answer(served_by, found);
+        self.bring_opponents(&mut answer, &scorer)?;
+        Ok(answer)
+    }
+
+    /// Names the entries that contradict a hit and brings along those the search did not find.
+    fn bring_opponents(&self, answer: &mut Answer, scorer: &Scorer<'_>) -> Result<(), Error> {
+        let open = self.open_contradictions()?;
+        let mut missing = BTreeSet::new();
+        for hit in &mut answer.hits {
+            let mut against = self.index.contradicting(hit.entry.id)?;
+            against.extend(open.get(&hit.entry.id).into_iter().flatten());
+            hit.conflicts = against.into_iter().collect();
+            missing.extend(hit.conflicts.iter().copied());
+        }
+        for id in missing {
+            let Some(entry) = self.index.entry(id)? else {
+                continue;
+            };
+            if answer.hit(id).is_none() && !answer.withheld.iter().any(|(it, _)| *it == id) {
+                let against = answer.hits.iter().filter(|hit| hit.conflicts.contains(&id));
+                let against = against.map(|hit| hit.entry.id).collect();
+                scorer.add(answer, beside(entry), against);
+            }
+        }
+        answer.keep_eligible_conflicts();
+        answer.sort();
+        Ok(())
+    }
+
+    /// Returns who contradicts whom where nobody has decided yet.
+    fn open_contradictions(&self) -> Result<BTreeMap<EntryId, BTreeSet<EntryId>>, Error> {
+        let mut open: BTreeMap<EntryId, BTreeSet<EntryId>> = BTreeMap::new();
+        for (one, other) in self.index.workspace()?.contradictions.into_values() {
+            open.entry(one).or_default().insert(other);
+            open.entry(other).or_default().insert(one);
+        }
+        Ok(open)
     }
 
     /// Returns the kind of model that serves here.
@@ -127,107 +220,31 @@ impl Engine {
     }
 }
 
-/// Scores what was found for one search.
-struct Scorer<'a> {
-    search: &'a Search,
-    weights: Weights,
-    now: Timestamp,
-    thresholds: Option<Thresholds>,
-}
-
-impl Scorer<'_> {
-    fn answer(&self, served_by: Rung, found: Vec<Candidate>) -> Answer {
-        let mut answer = Answer {
-            served_by,
-            hits: Vec::new(),
-            withheld: Vec::new(),
-        };
-        for candidate in found.into_iter().filter(|it| self.is_relevant(it)) {
-            let facts = EntryFacts::of(&candidate.entry);
-            match score::withheld(&candidate.entry, &facts) {
-                Some(why) => answer.withheld.push((candidate.entry.id, why)),
-                None => answer.hits.push(self.hit(candidate, facts)),
-            }
-        }
-        answer.hits.sort_by(|a, b| {
+impl Answer {
+    fn sort(&mut self) {
+        self.hits.sort_by(|a, b| {
             let by_score = b.explained.score.total_cmp(&a.explained.score);
             by_score.then(a.entry.id.cmp(&b.entry.id))
         });
-        answer.hits.truncate(self.search.limit);
-        answer
     }
 
-    /// Returns whether an entry answers well enough to be shown: by its meaning or by its words.
-    fn is_relevant(&self, candidate: &Candidate) -> bool {
-        let (near, covered) = match (self.search.floor, self.thresholds) {
-            (Floor::None, _) => return true,
-            (Floor::Cosine(least), _) => return least <= candidate.cosine,
-            (Floor::Relevant, model) => (model.map(|it| it.relevant), COVERAGE_RELEVANT),
-            (Floor::Strict, model) => (model.map(|it| it.strict), COVERAGE_STRICT),
-        };
-        near.is_some_and(|near| near <= candidate.cosine) || covered <= candidate.coverage
-    }
-
-    fn hit(&self, candidate: Candidate, facts: EntryFacts) -> Hit {
-        let Candidate {
-            entry,
-            coverage,
-            cosine,
-            relevance,
-            ..
-        } = candidate;
-        let thread = entry
-            .created
-            .as_ref()
-            .and_then(|created| created.thread.as_ref());
-        let found = Match {
-            semantic: relevance,
-            in_thread: thread.is_some() && thread == self.search.thread.as_ref(),
-        };
-        let draw = match &self.search.run {
-            Some(run) => Draw::Of(Seed::new(run, &self.search.query), entry.id),
-            None => Draw::Mean,
-        };
-        let signals = Signals::of(&facts, found, draw, self.now);
-        let explained = signals.explain(&self.weights, self.boosts(&entry));
-        Hit {
-            entry,
-            facts,
-            relevance,
-            cosine,
-            coverage,
-            explained,
+    /// Forgets opponents that are not shown to anybody: a rejected claim contradicts nothing.
+    fn keep_eligible_conflicts(&mut self) {
+        let there: BTreeSet<EntryId> = self.hits.iter().map(|hit| hit.entry.id).collect();
+        for hit in &mut self.hits {
+            hit.conflicts.retain(|id| there.contains(id));
         }
     }
+}
 
-    fn boosts(&self, entry: &Entry) -> Boosts {
-        let pin = entry.overlays.get(&Overlay::Pin);
-        let prefers = |role: Role| entry.kind().is_some_and(|kind| role.prefers(kind));
-        Boosts {
-            pinned: pin.is_some_and(|mark| mark.state == Switch::On),
-            cross_domain: self.names_two_tags(entry),
-            role: self.search.role.is_some_and(prefers),
-        }
-    }
-
-    /// Returns whether the query names two of the fields an entry is filed under.
-    fn names_two_tags(&self, entry: &Entry) -> bool {
-        let query = self.search.query.to_lowercase();
-        let words: BTreeSet<&str> = query
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|word| !word.is_empty())
-            .collect();
-        let Some(content) = &entry.content else {
-            return false;
-        };
-        let roots = content
-            .tags
-            .iter()
-            .filter_map(|tag| tag.as_str().split('/').next());
-        roots
-            .filter(|root| words.contains(root))
-            .collect::<BTreeSet<_>>()
-            .len()
-            > 1
+/// An entry that no search found but that must stand beside one it did.
+fn beside(entry: Entry) -> Candidate {
+    Candidate {
+        entry,
+        keywords: 0.0,
+        coverage: 0.0,
+        cosine: 0.0,
+        relevance: 0.0,
+        anchored: false,
     }
 }

@@ -25,7 +25,7 @@ mod scan;
 mod search;
 mod segment;
 
-pub use ken_embed::{Embedder, Rung, Thresholds};
+pub use ken_embed::{Embedder, Rung, Thresholds, count_tokens};
 
 pub use error::{IndexError, RefreshError};
 pub use index::Index;

@@ -3,6 +3,7 @@
 //! Says how well a text answers and nothing else; whether an entry deserves to be shown is decided
 //! by whoever asks, with `ken_core::score`.
 
+mod places;
 mod upkeep;
 mod vectors;
 mod words;
@@ -48,6 +49,8 @@ pub struct Query<'a> {
     pub text: &'a str,
     /// Which live entries count.
     pub filter: &'a Filter,
+    /// Files and folders whose entries answer whatever they say.
+    pub paths: &'a [String],
     /// The model that [`Index::prepare_search`] was given.
     pub embedder: Option<&'a dyn Embedder>,
     pub limit: usize,
@@ -65,6 +68,8 @@ pub struct Candidate {
     pub cosine: f64,
     /// Both, each stretched to [0, 1] over all entries, blended as the model asks.
     pub relevance: f64,
+    /// Whether it is about one of the query's paths.
+    pub anchored: bool,
 }
 
 impl Index {
@@ -87,12 +92,14 @@ fn candidates(db: &Connection, query: &Query<'_>) -> Result<Vec<Candidate>, Inde
     let blend = query
         .embedder
         .map_or(0.0, |embedder| embedder.model().blend);
-    let mut ranked = rank(&keywords, &near, blend);
+    let anchored = places::entries_at(db, query.paths, &wanted)?;
+    let mut ranked = rank(&keywords, &near, &anchored, blend);
     ranked.truncate(query.limit);
     let mut found = Vec::with_capacity(ranked.len());
     for (key, relevance) in ranked {
         if let Some(entry) = rows::entry_at(db, key)? {
             found.push(Candidate {
+                anchored: anchored.contains(&key),
                 entry,
                 keywords: keywords.get(&key).copied().unwrap_or(0.0),
                 coverage: words.coverage(key),
@@ -104,8 +111,13 @@ fn candidates(db: &Connection, query: &Query<'_>) -> Result<Vec<Candidate>, Inde
     Ok(found)
 }
 
-/// Blends both sides; row keys, best first.
-fn rank(keywords: &BTreeMap<i64, f64>, near: &Nearness, blend: f64) -> Vec<(i64, f64)> {
+/// Blends both sides; row keys, those of the query's paths first, then best first.
+fn rank(
+    keywords: &BTreeMap<i64, f64>,
+    near: &Nearness,
+    anchored: &BTreeSet<i64>,
+    blend: f64,
+) -> Vec<(i64, f64)> {
     let best = keywords.values().copied().fold(0.0, f64::max);
     // Most entries have none of the words, so the least score is 0.
     let words = |key| match keywords.get(&key) {
@@ -119,9 +131,14 @@ fn rank(keywords: &BTreeMap<i64, f64>, near: &Nearness, blend: f64) -> Vec<(i64,
     };
     let mut keys: BTreeSet<i64> = keywords.keys().copied().collect();
     keys.extend(near.nearest(PER_SIDE));
+    keys.extend(anchored);
     let relevance = |key| (1.0 - blend) * words(key) + blend * meaning(key);
     let mut ranked: Vec<_> = keys.into_iter().map(|key| (key, relevance(key))).collect();
-    ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let order = |a: &(i64, f64), b: &(i64, f64)| {
+        let by_place = anchored.contains(&b.0).cmp(&anchored.contains(&a.0));
+        by_place.then(b.1.total_cmp(&a.1)).then(a.0.cmp(&b.0))
+    };
+    ranked.sort_by(order);
     ranked
 }
 
@@ -152,6 +169,13 @@ impl Wanted {
             keys,
         })
     }
+
+    fn has(&self, key: i64) -> bool {
+        match self {
+            Self::Live => true,
+            Self::These { keys, .. } => keys.contains(&key),
+        }
+    }
 }
 
 fn by_meaning(
@@ -165,8 +189,8 @@ fn by_meaning(
         return Ok(Nearness::default());
     };
     let mut near = Nearness::of(db, vector)?;
-    if let Wanted::These { keys, .. } = wanted {
-        near.retain(|key| keys.contains(&key));
+    if let Wanted::These { .. } = wanted {
+        near.retain(|key| wanted.has(key));
     }
     Ok(near)
 }

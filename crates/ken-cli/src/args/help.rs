@@ -16,7 +16,10 @@ const GROUPS: &[(&str, &[&str])] = &[
             "undo",
         ],
     ),
-    ("Read it", &["list", "search", "show", "log", "export"]),
+    (
+        "Read it",
+        &["search", "brief", "list", "show", "log", "export"],
+    ),
     ("Check it", &["verify", "quarantine", "friction", "promote"]),
     (
         "Keep files and ledger in step",

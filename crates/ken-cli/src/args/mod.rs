@@ -21,7 +21,7 @@ pub(crate) use entry::{
 };
 pub(crate) use filter::ListArgs;
 pub(crate) use help::command;
-pub(crate) use search::SearchArgs;
+pub(crate) use search::{BriefArgs, HandArgs, SearchArgs};
 pub(crate) use upkeep::{
     BlankArgs, CompletionsArgs, ExportArgs, ExportForm, FrictionCommand, IndexCommand,
     LedgerCommand, ManArgs, PromoteArgs, QuarantineCommand, RecordArgs, RecoverArgs, SyncArgs,
@@ -114,6 +114,8 @@ pub(crate) enum Verb {
     List(ListArgs),
     /// Find entries that answer a question, best first
     Search(Box<SearchArgs>),
+    /// Tell an agent what to know before it begins
+    Brief(Box<BriefArgs>),
     /// Show one entry: its claim, what it rests on, who said so
     Show(IdArgs),
     /// Word fields of an entry anew

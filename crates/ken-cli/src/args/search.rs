@@ -1,9 +1,11 @@
 //! `ken search`: what is looked for, and how much of it is shown.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use ken_core::score::Role;
+use ken_core::surface::{BUDGET, CAP, Tier};
 use ken_core::text::Tag;
 use ken_engine::search::Floor;
 
@@ -13,8 +15,10 @@ use super::filter::WhichArgs;
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
     /// What to look for: words, a question, an identifier
-    #[arg(value_name = "QUERY", required = true)]
+    #[arg(value_name = "QUERY", required_unless_present_any = ["paths", "diff", "error", "file"])]
     pub(crate) query: Vec<String>,
+    #[command(flatten)]
+    pub(crate) hand: HandArgs,
     /// Who asks; each role looks for other kinds first
     #[arg(long = "for", value_name = "ROLE")]
     pub(crate) role: Option<Asker>,
@@ -22,8 +26,22 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "THREAD")]
     pub(crate) thread: Option<Tag>,
     /// At most this many
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = CAP)]
     pub(crate) limit: usize,
+    /// How much of each entry: summary, standard, full or auto
+    #[arg(
+        long,
+        value_name = "TIER",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub(crate) tier: AskedTier,
+    /// Tokens that should do; 500 with --context
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) budget: Option<usize>,
+    /// Print the `Knowledge Context` block for an agent's prompt
+    #[arg(long)]
+    pub(crate) context: bool,
     /// How relevant an entry must be: none, relevant, strict or a cosine
     #[arg(long, value_name = "FLOOR", default_value = "relevant", value_parser = floor)]
     pub(crate) threshold: Floor,
@@ -38,6 +56,60 @@ pub(crate) struct SearchArgs {
     pub(crate) run: String,
     #[command(flatten)]
     pub(crate) which: WhichArgs,
+}
+
+/// `ken brief`.
+#[derive(Debug, Args)]
+pub(crate) struct BriefArgs {
+    /// What is going to be done, in a sentence
+    #[arg(value_name = "TASK")]
+    pub(crate) task: Vec<String>,
+    #[command(flatten)]
+    pub(crate) hand: HandArgs,
+    /// Who begins; each role looks for other kinds first
+    #[arg(long = "for", value_name = "ROLE")]
+    pub(crate) role: Option<Asker>,
+    /// Tokens that should do
+    #[arg(long, value_name = "TOKENS", default_value_t = BUDGET)]
+    pub(crate) budget: usize,
+}
+
+/// What somebody has in hand, instead of words or beside them.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What is in hand")]
+pub(crate) struct HandArgs {
+    /// Files and folders: what is known about them
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// What changed since this revision
+    #[arg(long, value_name = "REV")]
+    pub(crate) diff: Option<String>,
+    /// A file under review
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// The output of something that failed, from standard input
+    #[arg(long)]
+    pub(crate) error: bool,
+}
+
+/// How much of each entry is shown.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum AskedTier {
+    Summary,
+    Standard,
+    Full,
+    Auto,
+}
+
+impl AskedTier {
+    pub(crate) fn tier(self) -> Option<Tier> {
+        match self {
+            Self::Summary => Some(Tier::Summary),
+            Self::Standard => Some(Tier::Standard),
+            Self::Full => Some(Tier::Full),
+            Self::Auto => None,
+        }
+    }
 }
 
 /// Who asks.

@@ -22,7 +22,7 @@ pub(super) fn run(session: &mut Session<'_>, command: &IndexCommand) -> Result<E
 
 fn rebuild(session: &mut Session<'_>) -> Result<Exit, Failure> {
     let progress = Progress::start(session.printer, "building the index", None);
-    let rebuilt = session.read(|engine| progress.during(|| Ok(engine.rebuild_index()?)))?;
+    let rebuilt = session.read(|engine| progress.during(|_| Ok(engine.rebuild_index()?)))?;
     let events = rebuilt.events_added as u64;
     if session.is_json() {
         session.printer.json(&IndexObject {

@@ -66,7 +66,7 @@ pub(super) fn run(session: &mut Session<'_>, command: LedgerCommand) -> Result<E
 
 fn pack(session: &mut Session<'_>) -> Result<Exit, Failure> {
     let progress = Progress::start(session.printer, "packing", None);
-    let replaced = session.write(|engine, _| progress.during(|| Ok(engine.pack()?)))?;
+    let replaced = session.write(|engine, _| progress.during(|_| Ok(engine.pack()?)))?;
     let object = ReplacedObject::new(&replaced);
     if session.is_json() {
         session.printer.json(&object)?;
@@ -98,7 +98,7 @@ fn pack(session: &mut Session<'_>) -> Result<Exit, Failure> {
 
 fn check(session: &mut Session<'_>) -> Result<Exit, Failure> {
     let progress = Progress::start(session.printer, "checking every line", None);
-    let checked = session.read(|engine| progress.during(|| Ok(engine.check_ledger()?)))?;
+    let checked = session.read(|engine| progress.during(|_| Ok(engine.check_ledger()?)))?;
     let damaged = checked
         .findings
         .iter()

@@ -6,12 +6,14 @@
 mod add;
 mod archive;
 mod blank;
+mod brief;
 mod cite;
 mod completions;
 mod confirm;
 mod doctor;
 mod export;
 mod friction;
+mod hand;
 mod index;
 mod init;
 mod ledger;
@@ -103,6 +105,7 @@ impl Session<'_> {
             Verb::Add(args) => add::run(self, &args),
             Verb::List(args) => list::run(self, &args),
             Verb::Search(args) => search::run(self, *args),
+            Verb::Brief(args) => brief::run(self, &args),
             Verb::Show(args) => show::run(self, &args),
             Verb::Revise(args) => revise::run(self, *args),
             Verb::Cite(args) => cite::run(self, args),

@@ -15,7 +15,7 @@ struct RenderObject {
 
 pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
     let progress = Progress::start(session.printer, "rendering", None);
-    let written = session.write(|engine, _| progress.during(|| Ok(engine.render()?)))?;
+    let written = session.write(|engine, _| progress.during(|_| Ok(engine.render()?)))?;
     if session.is_json() {
         session.printer.json(&RenderObject {
             schema: "ken.render.v1",

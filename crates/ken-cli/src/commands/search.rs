@@ -1,15 +1,19 @@
 //! `ken search`: the few entries that answer, and why they do.
 
+use ken_core::id::EntryId;
 use ken_core::score::{Explained, Withheld};
-use ken_engine::search::{Answer, Hit, Search};
+use ken_core::surface::{self, BUDGET, LeftOut, NOTHING_FOUND, Page, Shown, Tier};
+use ken_core::time::Date;
+use ken_engine::search::{Answer, Hit, Portion, Search};
 use serde::Serialize;
 
-use super::Session;
+use super::{Session, hand};
 use crate::args::SearchArgs;
 use crate::failure::{Exit, Failure};
 use crate::print::counted;
 use crate::print::entry_json::EntryObject;
-use crate::print::hits::{NOTHING_FOUND, explanation, hit_text};
+use crate::print::entry_text::word;
+use crate::print::hits::{explanation, hit_text};
 use crate::print::progress::Progress;
 
 /// The answer as programs read it.
@@ -18,7 +22,12 @@ struct AnswerObject<'a> {
     schema: &'static str,
     query: &'a str,
     served_by: &'static str,
+    tier: Tier,
+    /// What the texts of all results cost.
+    tokens: usize,
     results: Vec<HitObject<'a>>,
+    /// Relevant, but beyond the cap or the budget.
+    left_out: &'a [LeftOut],
     withheld: Vec<WithheldObject>,
 }
 
@@ -30,6 +39,11 @@ struct HitObject<'a> {
     cosine: f64,
     coverage: f64,
     confidence: f64,
+    /// Whether it is about a path in hand.
+    anchored: bool,
+    conflicts: &'a [EntryId],
+    /// As an agent is shown it.
+    text: &'a str,
     /// Every summand of the score.
     signals: &'a Explained,
     entry: EntryObject,
@@ -42,65 +56,102 @@ struct WithheldObject {
 }
 
 pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, Failure> {
-    let search = Search {
-        query: args.query.join(" "),
-        filter: args.which.to_filter(),
-        role: args.role.map(|asker| asker.role()),
-        thread: args.thread,
-        run: (!args.mean).then_some(args.run),
-        floor: args.threshold,
-        limit: args.limit,
+    let role = args.role.map(|asker| asker.role());
+    let portion = Portion {
+        cap: args.limit,
+        budget: args
+            .budget
+            .unwrap_or(if args.context { BUDGET } else { usize::MAX }),
+        tier: args.tier.tier(),
+        role,
     };
+    let start = session.surroundings.start.clone();
     let progress = Progress::start(session.printer, "reading entries", None);
-    let (answer, today) = session.read(|engine| {
-        let today = engine.now().date();
-        let answer = progress.during(|| engine.search(&search, &mut |_, _| {}))?;
-        Ok((answer, today))
+    let (search, answer, today) = session.read(|engine| {
+        let asked = hand::asked(engine, &start, &args.query, &args.hand)?;
+        let search = Search {
+            query: asked.text,
+            paths: asked.paths,
+            filter: args.which.to_filter(),
+            role,
+            thread: args.thread,
+            run: (!args.mean).then_some(args.run),
+            floor: args.threshold,
+        };
+        let search_now = |it: &Progress| engine.search(&search, &mut |at, all| it.come_to(at, all));
+        let answer = progress.during(search_now)?;
+        Ok((search, answer, engine.now().date()))
     })?;
+    let page = answer.page(portion);
     if session.is_json() {
-        session.printer.json(&object(&search.query, &answer))?;
-        return Ok(Exit::Fine);
+        let object = object(&search.query, &answer, &page);
+        session.printer.json(&object)?;
+    } else if args.context {
+        let block = surface::context(&page, answer.served_by.name());
+        session.printer.text(block)?;
+    } else {
+        list(session, &answer, &page, today, args.explain)?;
     }
-    if answer.hits.is_empty() {
-        session.printer.line(NOTHING_FOUND)?;
-    }
-    let width = session.printer.width();
-    for hit in &answer.hits {
-        session.printer.text(hit_text(hit, today, width))?;
-        if args.explain {
-            session.printer.text(explanation(hit))?;
-        }
-    }
-    tell(session, &answer, args.explain)?;
     Ok(Exit::Fine)
 }
 
+/// Prints what was found for people.
+fn list(
+    session: &mut Session<'_>,
+    answer: &Answer,
+    page: &Page,
+    today: Date,
+    explain: bool,
+) -> Result<(), Failure> {
+    if page.shown.is_empty() {
+        session.printer.line(NOTHING_FOUND)?;
+    }
+    let width = session.printer.width();
+    for hit in page.shown.iter().filter_map(|it| answer.hit(it.id)) {
+        session.printer.text(hit_text(hit, today, width))?;
+        if explain {
+            session.printer.text(explanation(hit))?;
+        }
+    }
+    tell(session, answer, page, explain)
+}
+
 /// Says what the list does not show.
-fn tell(session: &mut Session<'_>, answer: &Answer, explain: bool) -> Result<(), Failure> {
+fn tell(
+    session: &mut Session<'_>,
+    answer: &Answer,
+    page: &Page,
+    explain: bool,
+) -> Result<(), Failure> {
     if explain {
+        for LeftOut { id, why } in &page.left_out {
+            let score = answer.hit(*id).map_or(0.0, |hit| hit.explained.score);
+            let why = word(why);
+            let said = format_args!("left out: {id}, score {score:.3}, {why}");
+            session.printer.talk(said)?;
+        }
         for (id, why) in &answer.withheld {
-            let why = crate::print::entry_text::word(why);
-            session
-                .printer
-                .talk(format_args!("withheld: {id}, {why}"))?;
+            let why = word(why);
+            let said = format_args!("withheld: {id}, {why}");
+            session.printer.talk(said)?;
         }
     } else if !answer.withheld.is_empty() {
         let count = counted(answer.withheld.len() as u64, "entry", "entries");
-        session
-            .printer
-            .hint(format_args!("{count} withheld; `--explain` says why"))?;
+        let said = format_args!("{count} withheld; `--explain` says why");
+        session.printer.hint(said)?;
     }
-    if let Some(hit) = answer.hits.first() {
-        let id = hit.entry.id;
-        session
-            .printer
-            .hint(format_args!("`ken show {id}` shows all of it"))?;
+    if let Some(Shown { id, .. }) = page.shown.first() {
+        let said = format_args!("`ken show {id}` shows all of it");
+        session.printer.hint(said)?;
     }
     Ok(())
 }
 
-fn object<'a>(query: &'a str, answer: &'a Answer) -> AnswerObject<'a> {
-    let hit = |hit: &'a Hit| HitObject {
+fn object<'a>(query: &'a str, answer: &'a Answer, page: &'a Page) -> AnswerObject<'a> {
+    let object = |hit: &'a Hit, shown: &'a Shown| HitObject {
+        anchored: hit.anchored,
+        conflicts: &hit.conflicts,
+        text: &shown.text,
         id: hit.entry.id.to_string(),
         score: hit.explained.score,
         relevance: hit.relevance,
@@ -114,11 +165,16 @@ fn object<'a>(query: &'a str, answer: &'a Answer) -> AnswerObject<'a> {
         id: id.to_string(),
         why: *why,
     });
+    let shown = page.shown.iter();
+    let shown = shown.filter_map(|shown| Some(object(answer.hit(shown.id)?, shown)));
     AnswerObject {
         schema: "ken.search.v1",
         query,
         served_by: answer.served_by.name(),
-        results: answer.hits.iter().map(hit).collect(),
+        tier: page.tier,
+        tokens: page.tokens,
+        results: shown.collect(),
+        left_out: &page.left_out,
         withheld: withheld.collect(),
     }
 }

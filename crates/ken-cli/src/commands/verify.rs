@@ -21,7 +21,7 @@ struct VerifyObject<'a> {
 pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
     let progress = Progress::start(session.printer, "verifying", None);
     let (verified, mut notices) =
-        session.write_quietly(|engine| progress.during(|| Ok(engine.verify()?)))?;
+        session.write_quietly(|engine| progress.during(|_| Ok(engine.verify()?)))?;
     // An edit that was left alone is a finding here.
     notices.retain(|notice| !matches!(notice, Notice::LeftAlone { .. }));
     session.printer.notices(&notices)?;

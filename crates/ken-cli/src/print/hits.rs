@@ -7,10 +7,7 @@ use ken_core::time::Date;
 use ken_engine::search::Hit;
 
 use super::entry_text::status_style;
-use super::{BOLD, DIM, styled, visible, wrap};
-
-/// Said when nothing is relevant, word for word: agents write it into their reports.
-pub(crate) const NOTHING_FOUND: &str = "checked knowledge base, no relevant entries found";
+use super::{BOLD, DIM, WARN, styled, visible, wrap};
 
 /// Cells of the confidence bar.
 const BAR_CELLS: usize = 5;
@@ -38,6 +35,11 @@ pub(crate) fn hit_text(hit: &Hit, today: Date, width: usize) -> String {
         for part in wrap(line, width.saturating_sub(INDENT.len())) {
             let _ = writeln!(out, "{INDENT}{part}");
         }
+    }
+    if !hit.conflicts.is_empty() {
+        let ids: Vec<String> = hit.conflicts.iter().map(ToString::to_string).collect();
+        let against = format!("conflicts with {}", ids.join(", "));
+        let _ = writeln!(out, "{INDENT}{}", styled(WARN, against));
     }
     let _ = writeln!(out, "{INDENT}{}", styled(DIM, why(hit)));
     out
@@ -100,5 +102,10 @@ fn why(hit: &Hit) -> String {
         part if 0.0 < part => format!("has {:.0} % of the words", part * 100.0),
         _ => "has none of the words".to_owned(),
     };
-    format!("{words}, meaning {:.2}", hit.cosine)
+    let here = if hit.anchored {
+        "about a path in hand, "
+    } else {
+        ""
+    };
+    format!("{here}{words}, meaning {:.2}", hit.cosine)
 }

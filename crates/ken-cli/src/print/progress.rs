@@ -9,6 +9,9 @@ use super::Printer;
 /// Time between two drawings.
 const TICK_MS: u64 = 100;
 
+/// How a bar with a known end looks.
+const BAR: &str = "{msg} {wide_bar} {percent}% {eta}";
+
 /// Shows that something is under way; gone when dropped.
 #[derive(Debug)]
 pub(crate) struct Progress(ProgressBar);
@@ -20,7 +23,7 @@ impl Progress {
             return Self(ProgressBar::hidden());
         }
         let (bar, template) = match total {
-            Some(total) => (ProgressBar::new(total), "{msg} {wide_bar} {percent}% {eta}"),
+            Some(total) => (ProgressBar::new(total), BAR),
             None => (ProgressBar::new_spinner(), "{spinner} {msg} {elapsed}"),
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
@@ -32,8 +35,8 @@ impl Progress {
     }
 
     /// Is shown while `act` is under way and gone before anything else is said.
-    pub(crate) fn during<T>(self, act: impl FnOnce() -> T) -> T {
-        let result = act();
+    pub(crate) fn during<T>(self, act: impl FnOnce(&Self) -> T) -> T {
+        let result = act(&self);
         drop(self);
         result
     }
@@ -41,6 +44,17 @@ impl Progress {
     /// Steps aside while `act` writes to the same terminal.
     pub(crate) fn aside<T>(&self, act: impl FnOnce() -> T) -> T {
         self.0.suspend(act)
+    }
+
+    /// Has come to `done` of `total`, where the total shows only on the way.
+    pub(crate) fn come_to(&self, done: usize, total: usize) {
+        if self.0.length() != Some(total as u64) {
+            self.0.set_length(total as u64);
+            if let Ok(style) = ProgressStyle::with_template(BAR) {
+                self.0.set_style(style);
+            }
+        }
+        self.0.set_position(done as u64);
     }
 
     /// Goes on by `amount`.

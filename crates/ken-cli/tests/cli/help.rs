@@ -28,8 +28,9 @@ fn help_groups_commands_by_task() {
       undo         Take back your own last change
 
     Read it:
-      list         List entries, newest first
       search       Find entries that answer a question, best first
+      brief        Tell an agent what to know before it begins
+      list         List entries, newest first
       show         Show one entry: its claim, what it rests on, who said so
       log          Show the history of an entry, with authors
       export       Write entries for other programs: JSON lines, an OKF bundle or Markdown

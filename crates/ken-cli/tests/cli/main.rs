@@ -13,6 +13,7 @@ mod reading;
 mod search;
 mod source_tests;
 mod support;
+mod surfacing;
 mod upkeep;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod versions;

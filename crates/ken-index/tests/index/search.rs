@@ -50,6 +50,7 @@ fn ask_within(
     let query = Query {
         text,
         filter,
+        paths: &[],
         embedder,
         limit: 1000,
     };

@@ -1,0 +1,71 @@
+//! `ken brief`: what to know before work begins, for an agent to read.
+
+use ken_core::score::Role;
+use ken_core::store::Filter;
+use ken_core::surface::{self, CAP, Shown};
+use ken_engine::search::{Asked, Floor, Portion, Search};
+use serde::Serialize;
+
+use super::{Session, hand};
+use crate::args::BriefArgs;
+use crate::failure::{Exit, Failure};
+use crate::print::progress::Progress;
+
+/// The briefing as programs read it.
+#[derive(Serialize)]
+struct BriefObject<'a> {
+    schema: &'static str,
+    served_by: &'static str,
+    norms: &'a [Shown],
+    known: &'a [Shown],
+    /// All of it, as an agent reads it.
+    text: &'a str,
+}
+
+pub(super) fn run(session: &mut Session<'_>, args: &BriefArgs) -> Result<Exit, Failure> {
+    let role = args.role.map(|asker| asker.role());
+    let portion = Portion {
+        cap: CAP,
+        budget: args.budget,
+        tier: None,
+        role,
+    };
+    let start = session.surroundings.start.clone();
+    let progress = Progress::start(session.printer, "reading entries", None);
+    let brief = session.read(|engine| {
+        let mut asked = hand::asked(engine, &start, &args.task, &args.hand)?;
+        if asked.paths.is_empty() {
+            asked.paths = engine.paths_in_hand();
+        }
+        let search = search(asked, role);
+        Ok(progress.during(|it| engine.brief(&search, &mut |at, all| it.come_to(at, all)))?)
+    })?;
+    let known = brief.known.page(portion);
+    let served_by = brief.known.served_by.name();
+    let text = surface::brief(&brief.norms, &known, served_by);
+    if !session.is_json() {
+        session.printer.text(text)?;
+        return Ok(Exit::Fine);
+    }
+    session.printer.json(&BriefObject {
+        schema: "ken.brief.v1",
+        served_by,
+        norms: &brief.norms.shown,
+        known: &known.shown,
+        text: &text,
+    })?;
+    Ok(Exit::Fine)
+}
+
+/// Nobody asked for these entries by name, so only what surely fits is told.
+fn search(asked: Asked, role: Option<Role>) -> Search {
+    Search {
+        query: asked.text,
+        paths: asked.paths,
+        filter: Filter::default(),
+        role,
+        thread: None,
+        run: Some(String::new()),
+        floor: Floor::Strict,
+    }
+}

@@ -1,0 +1,98 @@
+//! What somebody has in hand (paths, a diff, a file, a log), as the engine takes it.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use ken_engine::Engine;
+use ken_engine::search::{Asked, from_error, from_file};
+
+use crate::args::HandArgs;
+use crate::failure::Failure;
+
+/// Bytes of a log or file that are read.
+const READ_MAX: u64 = 16 << 20;
+
+/// Returns words and paths to look for: `query` and whatever is in hand.
+pub(super) fn asked(
+    engine: &Engine,
+    start: &Path,
+    query: &[String],
+    hand: &HandArgs,
+) -> Result<Asked, Failure> {
+    let mut asked = Asked {
+        text: query.join(" "),
+        paths: Vec::new(),
+    };
+    for path in &hand.paths {
+        let path = below_root(engine.root(), start, path)?;
+        add(
+            &mut asked,
+            Asked {
+                text: path.replace('/', " "),
+                paths: vec![path],
+            },
+        );
+    }
+    if let Some(revision) = &hand.diff {
+        add(&mut asked, engine.asked_by_diff(revision)?);
+    }
+    if let Some(file) = &hand.file {
+        let path = below_root(engine.root(), start, file)?;
+        let failed = |e| Failure::io(&format!("cannot read `{}`", file.display()), &e);
+        let bytes = File::open(start.join(file))
+            .and_then(read)
+            .map_err(failed)?;
+        add(&mut asked, from_file(&path, &bytes));
+    }
+    if hand.error {
+        let failed = |e| Failure::io("cannot read standard input", &e);
+        let log = read(io::stdin().lock()).map_err(failed)?;
+        add(&mut asked, from_error(&log));
+    }
+    Ok(asked)
+}
+
+fn add(to: &mut Asked, more: Asked) {
+    if !to.text.is_empty() {
+        to.text.push(' ');
+    }
+    to.text.push_str(&more.text);
+    to.paths.extend(more.paths);
+}
+
+fn read(source: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(READ_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Returns a path typed in `start` as one below the repository's root, with `/`.
+fn below_root(root: &Path, start: &Path, typed: &Path) -> Result<String, Failure> {
+    let start = fs::canonicalize(start).unwrap_or_else(|_| start.to_owned());
+    let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let full = plain(&start.join(typed));
+    let Ok(path) = full.strip_prefix(&root) else {
+        let shown = typed.display();
+        return Err(Failure::usage(format!(
+            "`{shown}` is not in this repository"
+        )));
+    };
+    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+    Ok(parts.join("/"))
+}
+
+/// Takes `.` and `..` out of a path, whether it exists or not.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => out.push(part),
+        }
+    }
+    out
+}

@@ -1,0 +1,30 @@
+//! How many tokens a text costs whoever reads it.
+
+use crate::static_table::VOCABULARY;
+use crate::wordpiece::WordPiece;
+
+/// Estimates the tokens of `text` by the vocabulary that is compiled in.
+///
+/// Models of other makers cut text otherwise; words, numbers and punctuation cost them about as much.
+#[must_use]
+pub fn count_tokens(text: &str) -> usize {
+    let tokens = WordPiece::new(VOCABULARY).expect("the shipped vocabulary is checked by a test");
+    tokens.ids(text).len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_cost_one_and_rare_ones_more() {
+        for (text, tokens) in [
+            ("", 0),
+            ("retry the request", 3),
+            ("retry, the request.", 5),
+            ("idempotency", 4),
+        ] {
+            assert_eq!(count_tokens(text), tokens, "{text}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Scores what the index found, and holds back what must not or need not be shown.
+
+use std::collections::BTreeSet;
+
+use ken_core::entry::Entry;
+use ken_core::event::{Overlay, Switch};
+use ken_core::facts::EntryFacts;
+use ken_core::id::EntryId;
+use ken_core::kind::Memory;
+use ken_core::score::{self, Boosts, Draw, Match, Role, Seed, Signals, Weights, Withheld};
+use ken_core::time::Timestamp;
+use ken_index::{Candidate, Rung, Thresholds};
+
+use super::{Answer, Floor, Hit, Search};
+
+/// From here on an entry's words alone answer a query a person typed: `cargo xtask eval` finds one in
+/// a hundred unrelated questions there, and three quarters of the prose queries.
+const COVERAGE_RELEVANT: f64 = 0.4;
+
+/// From here on they answer somebody who did not ask: no unrelated question in two hundred.
+const COVERAGE_STRICT: f64 = 0.5;
+
+/// How relevant an entry about a path in hand is at least.
+const ANCHORED_RELEVANCE: f64 = 0.75;
+
+/// Scores what was found for one search.
+pub(super) struct Scorer<'a> {
+    pub(super) search: &'a Search,
+    pub(super) weights: Weights,
+    pub(super) now: Timestamp,
+    pub(super) thresholds: Option<Thresholds>,
+}
+
+impl Scorer<'_> {
+    /// Returns what is relevant of what was found, in no order.
+    pub(super) fn answer(&self, served_by: Rung, found: Vec<Candidate>) -> Answer {
+        let mut answer = Answer {
+            served_by,
+            hits: Vec::new(),
+            withheld: Vec::new(),
+        };
+        for candidate in found.into_iter().filter(|it| self.is_relevant(it)) {
+            self.add(&mut answer, candidate, Vec::new());
+        }
+        answer
+    }
+
+    /// Adds a candidate to the hits, or to what is withheld.
+    pub(super) fn add(&self, answer: &mut Answer, candidate: Candidate, conflicts: Vec<EntryId>) {
+        let facts = EntryFacts::of(&candidate.entry);
+        match self.withheld(&candidate.entry, &facts) {
+            Some(why) => answer.withheld.push((candidate.entry.id, why)),
+            None => answer.hits.push(self.hit(candidate, facts, conflicts)),
+        }
+    }
+
+    /// Returns why an entry is not shown: raw signals only to who asks for them by name.
+    fn withheld(&self, entry: &Entry, facts: &EntryFacts) -> Option<Withheld> {
+        let filter = &self.search.filter;
+        let asked = filter.kind.is_some() || filter.memory.is_some();
+        let raw = entry.id.prefix().memory() == Memory::Episodic;
+        if raw && !asked {
+            return Some(Withheld::Raw);
+        }
+        score::withheld(entry, facts)
+    }
+
+    /// Returns whether an entry answers well enough to be shown: by its meaning or by its words.
+    fn is_relevant(&self, candidate: &Candidate) -> bool {
+        let (near, covered) = match (self.search.floor, self.thresholds) {
+            (Floor::None, _) => return true,
+            (Floor::Cosine(least), _) => return least <= candidate.cosine,
+            (Floor::Relevant, model) => (model.map(|it| it.relevant), COVERAGE_RELEVANT),
+            (Floor::Strict, model) => (model.map(|it| it.strict), COVERAGE_STRICT),
+        };
+        candidate.anchored
+            || near.is_some_and(|near| near <= candidate.cosine)
+            || covered <= candidate.coverage
+    }
+
+    fn hit(&self, candidate: Candidate, facts: EntryFacts, conflicts: Vec<EntryId>) -> Hit {
+        let Candidate {
+            entry,
+            coverage,
+            cosine,
+            relevance,
+            anchored,
+            ..
+        } = candidate;
+        let relevance = if anchored {
+            relevance.max(ANCHORED_RELEVANCE)
+        } else {
+            relevance
+        };
+        let thread = entry
+            .created
+            .as_ref()
+            .and_then(|created| created.thread.as_ref());
+        let found = Match {
+            semantic: relevance,
+            in_thread: thread.is_some() && thread == self.search.thread.as_ref(),
+        };
+        let draw = match &self.search.run {
+            Some(run) => Draw::Of(Seed::new(run, &self.search.query), entry.id),
+            None => Draw::Mean,
+        };
+        let signals = Signals::of(&facts, found, draw, self.now);
+        let explained = signals.explain(&self.weights, self.boosts(&entry));
+        Hit {
+            entry,
+            facts,
+            relevance,
+            cosine,
+            coverage,
+            anchored,
+            conflicts,
+            explained,
+        }
+    }
+
+    fn boosts(&self, entry: &Entry) -> Boosts {
+        let pin = entry.overlays.get(&Overlay::Pin);
+        let prefers = |role: Role| entry.kind().is_some_and(|kind| role.prefers(kind));
+        Boosts {
+            pinned: pin.is_some_and(|mark| mark.state == Switch::On),
+            cross_domain: self.names_two_tags(entry),
+            role: self.search.role.is_some_and(prefers),
+        }
+    }
+
+    /// Returns whether the query names two of the fields an entry is filed under.
+    fn names_two_tags(&self, entry: &Entry) -> bool {
+        let query = self.search.query.to_lowercase();
+        let words: BTreeSet<&str> = query
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .collect();
+        let Some(content) = &entry.content else {
+            return false;
+        };
+        let roots = content
+            .tags
+            .iter()
+            .filter_map(|tag| tag.as_str().split('/').next());
+        roots
+            .filter(|root| words.contains(root))
+            .collect::<BTreeSet<_>>()
+            .len()
+            > 1
+    }
+}
