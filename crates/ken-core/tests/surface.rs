@@ -260,7 +260,7 @@ proptest! {
     }
 
     #[test]
-    fn con_both_sides_of_a_conflict_are_shown_or_named(likes in likes(), room in rooms()) {
+    fn con_03_both_sides_of_a_conflict_are_shown_or_named(likes in likes(), room in rooms()) {
         let found = made(likes);
         let page = page(&found, &room);
         let shown: BTreeSet<EntryId> = page.shown.iter().map(|it| it.id).collect();
@@ -392,7 +392,7 @@ fn spk_06_inconclusive_spikes_and_failed_runs_are_flagged() {
 }
 
 #[test]
-fn con_the_other_side_stands_beside_although_it_scores_less() {
+fn con_03_the_other_side_stands_beside_although_it_scores_less() {
     let mut likes: Vec<Like> = (0..7)
         .map(|n| lesson(&format!("Lesson {n}."), 0.9 - f64::from(n) / 100.0))
         .collect();

@@ -39,7 +39,7 @@ pub(super) fn asked(
     }
     if let Some(file) = &hand.file {
         let path = below_root(engine.root(), start, file)?;
-        let failed = |e| Failure::io(&format!("cannot read `{}`", file.display()), &e);
+        let failed = |e| Failure::io(format_args!("cannot read `{}`", file.display()), &e);
         let bytes = File::open(start.join(file))
             .and_then(read)
             .map_err(failed)?;

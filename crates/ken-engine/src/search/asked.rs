@@ -66,7 +66,7 @@ impl Engine {
     pub fn asked_by_diff(&self, revision: &str) -> Result<Asked, Error> {
         let paths = git::changed_paths(&self.place, Some(revision))?;
         let diff = git::diff(&self.place, revision, &first(&paths))?;
-        Ok(from_diff(&lossy_head(&diff), paths))
+        Ok(from_diff(&lossy_head(&diff), &paths))
     }
 
     /// Returns the paths that differ from the last commit here, if there is one.
@@ -119,7 +119,7 @@ pub fn from_file(path: &str, text: &[u8]) -> Asked {
     }
 }
 
-fn from_diff(diff: &str, paths: Vec<String>) -> Asked {
+fn from_diff(diff: &str, paths: &[String]) -> Asked {
     let changed = diff.lines().filter_map(|line| {
         if line.starts_with("+++") || line.starts_with("---") {
             return None;
@@ -134,7 +134,7 @@ fn from_diff(diff: &str, paths: Vec<String>) -> Asked {
     let changed: Vec<&str> = changed.collect();
     Asked {
         text: names(&changed.join("\n")),
-        paths: first(&paths),
+        paths: first(paths),
     }
 }
 
@@ -277,7 +277,7 @@ diff --git a/src/pay.rs b/src/pay.rs
 -    gateway.charge(order)
 +    gateway.charge(order, key)
 ";
-        let asked = from_diff(diff, vec!["src/pay.rs".to_owned()]);
+        let asked = from_diff(diff, &["src/pay.rs".to_owned()]);
         assert_eq!(asked.text, "charge_customer order Order gateway charge key");
         assert_eq!(asked.paths, ["src/pay.rs"]);
     }
