@@ -84,7 +84,7 @@ impl Library {
     }
 
     fn report(&mut self, set: &Set, split: Split, rung: Rung) -> Result<(), String> {
-        let embedder = rung.embedder();
+        let embedder = rung.built_in();
         let embedder = embedder.as_deref();
         self.index
             .prepare_search(embedder, &mut |_, _| {})

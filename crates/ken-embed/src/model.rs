@@ -44,4 +44,24 @@ pub enum EmbedError {
         "text {index} of the batch has {bytes} bytes; at most {TEXT_BYTES_MAX} can be embedded"
     )]
     TextTooLong { index: usize, bytes: usize },
+    #[error("cannot ask `{host}` for vectors: {why}")]
+    Unreachable { host: String, why: String },
+    #[error("`{host}` refused to embed, with status {status}")]
+    Refused { host: String, status: u16 },
+    #[error("the answer of `{host}` is not one vector a text")]
+    Answer { host: String },
+    #[error("the model answered with {found} components; it is configured with {wanted}")]
+    Dimension { found: usize, wanted: usize },
+}
+
+/// Refuses a batch with a text above [`TEXT_BYTES_MAX`].
+pub(crate) fn check_lengths(texts: &[&str]) -> Result<(), EmbedError> {
+    let too_long = |text: &&str| TEXT_BYTES_MAX < text.len();
+    match texts.iter().position(too_long) {
+        Some(index) => Err(EmbedError::TextTooLong {
+            index,
+            bytes: texts[index].len(),
+        }),
+        None => Ok(()),
+    }
 }

@@ -3,9 +3,13 @@
 use crate::model::Embedder;
 use crate::static_table::StaticTable;
 
-/// A kind of embedding model, from the one that always works down to doing without.
+/// A kind of embedding model, from the best down to doing without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rung {
+    /// A sentence transformer in a folder, run here.
+    Transformer,
+    /// A model behind an endpoint.
+    Http,
     /// The table compiled into the program.
     Static,
     /// Keywords only.
@@ -13,12 +17,14 @@ pub enum Rung {
 }
 
 impl Rung {
-    pub const ALL: &[Self] = &[Self::Static, Self::None];
+    pub const ALL: &[Self] = &[Self::Transformer, Self::Http, Self::Static, Self::None];
 
     /// The rung's name in configuration and answers.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Transformer => "transformer",
+            Self::Http => "http",
             Self::Static => "static",
             Self::None => "none",
         }
@@ -30,12 +36,13 @@ impl Rung {
         Self::ALL.iter().copied().find(|rung| rung.name() == name)
     }
 
-    /// Returns the model to embed with, or `None` where only keywords serve.
+    /// Returns the model of the one rung that has a model and needs no configuration; for the others
+    /// there is [`Choice`](crate::Choice).
     #[must_use]
-    pub fn embedder(self) -> Option<Box<dyn Embedder>> {
+    pub fn built_in(self) -> Option<Box<dyn Embedder>> {
         match self {
             Self::Static => Some(Box::new(StaticTable::new())),
-            Self::None => None,
+            Self::Transformer | Self::Http | Self::None => None,
         }
     }
 }
@@ -55,8 +62,9 @@ mod tests {
     }
 
     #[test]
-    fn only_keywords_need_no_model() {
-        assert!(Rung::Static.embedder().is_some());
-        assert!(Rung::None.embedder().is_none());
+    fn only_the_static_model_is_built_in() {
+        for rung in Rung::ALL {
+            assert_eq!(rung.built_in().is_some(), *rung == Rung::Static);
+        }
     }
 }

@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 
-use crate::model::{EmbedError, Embedder, Model, TEXT_BYTES_MAX, Thresholds};
+use crate::model::{EmbedError, Embedder, Model, TEXT_BYTES_MAX, Thresholds, check_lengths};
 use crate::vector::Vector;
 use crate::wordpiece::WordPiece;
 
@@ -77,11 +77,7 @@ impl Embedder for StaticTable {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>, EmbedError> {
-        let too_long = |(_, text): &(usize, &&str)| TEXT_BYTES_MAX < text.len();
-        if let Some((index, text)) = texts.iter().enumerate().find(too_long) {
-            let bytes = text.len();
-            return Err(EmbedError::TextTooLong { index, bytes });
-        }
+        check_lengths(texts)?;
         Ok(texts.iter().map(|text| self.vector(text)).collect())
     }
 }

@@ -12,6 +12,7 @@
 
 mod characters;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use fst::raw::{CompiledAddr, Fst, Output};
@@ -30,9 +31,12 @@ const SPECIAL: &[&str] = &["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 /// The token of what is not in the vocabulary.
 const UNKNOWN: &str = "[UNK]";
 
+/// A vocabulary, read where it lies or built at run time.
+type Automaton = Fst<Cow<'static, [u8]>>;
+
 /// A vocabulary and the way text is cut by it.
 pub struct WordPiece {
-    vocabulary: Fst<&'static [u8]>,
+    vocabulary: Automaton,
     /// Where pieces that begin a word start in the automaton, and pieces that go on.
     begin: Place,
     go_on: Place,
@@ -50,7 +54,23 @@ impl WordPiece {
     /// Reads a vocabulary in the form `examples/vocabulary.rs` writes; `None` if it is not one.
     #[must_use]
     pub fn new(vocabulary: &'static [u8]) -> Option<Self> {
-        let vocabulary = Fst::new(vocabulary).ok()?;
+        Self::over(Fst::new(Cow::Borrowed(vocabulary)).ok()?)
+    }
+
+    /// Builds a vocabulary from its tokens and their ids; `None` if a token comes twice, or if there
+    /// is none for unknown words or none that continues a word.
+    #[must_use]
+    pub fn build<'a>(tokens: impl IntoIterator<Item = (&'a str, u32)>) -> Option<Self> {
+        let mut tokens: Vec<(&str, u64)> = tokens
+            .into_iter()
+            .map(|(token, id)| (token, u64::from(id)))
+            .collect();
+        tokens.sort_unstable();
+        let bytes = fst::Map::from_iter(tokens).ok()?.into_fst().into_inner();
+        Self::over(Fst::new(Cow::Owned(bytes)).ok()?)
+    }
+
+    fn over(vocabulary: Automaton) -> Option<Self> {
         let begin = Place {
             state: vocabulary.root().addr(),
             id: Output::zero(),
@@ -67,6 +87,18 @@ impl WordPiece {
         })
     }
 
+    /// Returns the id of one token, spelled as in the vocabulary.
+    #[must_use]
+    pub fn id(&self, token: &str) -> Option<u32> {
+        self.vocabulary.get(token).and_then(token_id)
+    }
+
+    /// Returns the vocabulary in its packed form; equal vocabularies have equal bytes.
+    #[cfg(feature = "transformer")]
+    pub(crate) fn packed(&self) -> &[u8] {
+        self.vocabulary.as_bytes()
+    }
+
     /// Returns the ids of the tokens of `text`, without the marks of beginning and end.
     #[must_use]
     pub fn ids(&self, text: &str) -> Vec<u32> {
@@ -74,7 +106,7 @@ impl WordPiece {
         let mut rest = text;
         while let Some((at, special)) = first_special(rest) {
             for_each_word(&rest[..at], |word| self.push_pieces(word, &mut ids));
-            ids.extend(self.vocabulary.get(special).and_then(token_id));
+            ids.extend(self.id(special));
             rest = &rest[at + special.len()..];
         }
         for_each_word(rest, |word| self.push_pieces(word, &mut ids));
@@ -128,7 +160,7 @@ impl fmt::Debug for WordPiece {
     }
 }
 
-fn step(vocabulary: &Fst<&'static [u8]>, place: Place, byte: u8) -> Option<Place> {
+fn step(vocabulary: &Automaton, place: Place, byte: u8) -> Option<Place> {
     let node = vocabulary.node(place.state);
     let transition = node.transition(node.find_input(byte)?);
     Some(Place {
@@ -193,6 +225,27 @@ mod tests {
         assert_eq!(ids(&"a".repeat(101)), [100]);
         assert!(1 < ids(&"\u{430}".repeat(100)).len());
         assert_eq!(ids(&"\u{430}".repeat(101)), [100]);
+    }
+
+    #[test]
+    fn a_vocabulary_built_from_its_tokens_cuts_as_the_packed_one() {
+        let map = fst::Map::new(VOCABULARY).unwrap();
+        let tokens = map.stream().into_str_vec().unwrap();
+        let numbered = tokens.iter().map(|(token, id)| (&**token, *id as u32));
+        let built = WordPiece::build(numbered).unwrap();
+        for text in ["tokenization of [MASK]", "Stra\u{df}e \u{4e2d}\u{6587}", ""] {
+            assert_eq!(built.ids(text), ids(text));
+        }
+        assert_eq!(built.id("[CLS]"), Some(101));
+        assert_eq!(built.id("no such token"), None);
+    }
+
+    #[test]
+    fn tokens_that_make_no_vocabulary_are_refused() {
+        assert!(WordPiece::build([("[UNK]", 0), ("##a", 1)]).is_some());
+        assert!(WordPiece::build([("[UNK]", 0)]).is_none());
+        assert!(WordPiece::build([("##a", 0)]).is_none());
+        assert!(WordPiece::build([("[UNK]", 0), ("##a", 1), ("##a", 2)]).is_none());
     }
 
     #[test]

@@ -74,7 +74,7 @@ fn vectors_are_those_of_the_reference() {
         .step_by(VECTOR_EVERY)
         .map(String::as_str)
         .collect();
-    let table = Rung::Static.embedder().unwrap();
+    let table = Rung::Static.built_in().unwrap();
     let vectors = table.embed(&texts).unwrap();
     let wanted: Vec<f64> = numbers(VECTORS)
         .map(|bits| f32::from_bits(bits).into())

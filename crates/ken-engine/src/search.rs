@@ -150,7 +150,7 @@ impl Engine {
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Answer, Error> {
         let served_by = self.rung();
-        let embedder = served_by.embedder();
+        let embedder = served_by.built_in();
         let embedder = embedder.as_deref();
         self.index.prepare_search(embedder, progress)?;
         let found = self.index.candidates(&Query {

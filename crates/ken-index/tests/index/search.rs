@@ -62,7 +62,7 @@ fn first(found: &[Candidate]) -> Option<EntryId> {
 }
 
 fn model() -> Box<dyn Embedder> {
-    Rung::Static.embedder().unwrap()
+    Rung::Static.built_in().unwrap()
 }
 
 #[test]

@@ -1,0 +1,221 @@
+//! Which folders the transformer rung takes, with a model of a few numbers made here.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::fs;
+use std::path::Path;
+
+use ken_embed::{Embedder as _, FolderError, Transformer};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const WIDTH: usize = 4;
+const INNER: usize = 6;
+const POSITIONS: usize = 8;
+const TOKENS: &[&str] = &["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##b"];
+
+fn config() -> Value {
+    json!({
+        "model_type": "bert", "hidden_size": WIDTH, "num_hidden_layers": 1, "num_attention_heads": 2,
+        "intermediate_size": INNER, "max_position_embeddings": POSITIONS, "vocab_size": TOKENS.len(),
+        "type_vocab_size": 1, "hidden_act": "gelu", "layer_norm_eps": 1e-12
+    })
+}
+
+/// Every tensor of the model, filled with numbers that differ.
+fn weights() -> Vec<u8> {
+    let mut shapes: Vec<(String, Vec<usize>)> = Vec::new();
+    for (name, rows) in [
+        ("word", TOKENS.len()),
+        ("position", POSITIONS),
+        ("token_type", 1),
+    ] {
+        shapes.push((
+            format!("embeddings.{name}_embeddings.weight"),
+            vec![rows, WIDTH],
+        ));
+    }
+    let layer = "encoder.layer.0";
+    for (name, rows, columns) in [
+        ("attention.self.query", WIDTH, WIDTH),
+        ("attention.self.key", WIDTH, WIDTH),
+        ("attention.self.value", WIDTH, WIDTH),
+        ("attention.output.dense", WIDTH, WIDTH),
+        ("intermediate.dense", INNER, WIDTH),
+        ("output.dense", WIDTH, INNER),
+    ] {
+        shapes.push((format!("{layer}.{name}.weight"), vec![rows, columns]));
+        shapes.push((format!("{layer}.{name}.bias"), vec![rows]));
+    }
+    let norms = [
+        format!("{layer}.attention.output"),
+        format!("{layer}.output"),
+        "embeddings".into(),
+    ];
+    for (name, part) in norms.iter().flat_map(|it| [(it, "weight"), (it, "bias")]) {
+        shapes.push((format!("{name}.LayerNorm.{part}"), vec![WIDTH]));
+    }
+    let (mut header, mut numbers) = (serde_json::Map::new(), Vec::new());
+    for (name, shape) in shapes {
+        let start = numbers.len();
+        for index in 0..shape.iter().product() {
+            let number = ((start + 7 * index) as f32).sin();
+            numbers.extend(number.to_le_bytes());
+        }
+        let offsets = [start, numbers.len()];
+        header.insert(
+            name,
+            json!({"dtype": "F32", "shape": shape, "data_offsets": offsets}),
+        );
+    }
+    let header = Value::Object(header).to_string();
+    let length = (header.len() as u64).to_le_bytes();
+    [&length, header.as_bytes(), &numbers].concat()
+}
+
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "config.json", config().to_string());
+    write(folder.path(), "vocab.txt", TOKENS.join("\n"));
+    write(folder.path(), "model.safetensors", weights());
+    folder
+}
+
+fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn refusal(folder: &Path) -> String {
+    Transformer::open(folder).unwrap_err().to_string()
+}
+
+#[test]
+fn a_small_folder_gives_vectors_of_its_dimension_and_length_one() {
+    let model = Transformer::open(folder().path()).unwrap();
+    assert_eq!(model.model().dimension, WIDTH);
+    for vector in model
+        .floats(&["", "a", "ab ab ab ab ab ab ab ab", "?"])
+        .unwrap()
+    {
+        let length: f32 = vector.iter().map(|it| it * it).sum();
+        assert!((length - 1.0).abs() < 1e-5, "{vector:?}");
+    }
+}
+
+#[test]
+fn text_past_the_limit_of_tokens_is_not_looked_at() {
+    let model = Transformer::open(folder().path()).unwrap();
+    let full = "a ".repeat(POSITIONS - 2);
+    let vectors = model.embed(&[&full, &format!("{full} ab"), "a a"]).unwrap();
+    assert_eq!(vectors[0], vectors[1]);
+    assert_ne!(vectors[0], vectors[2]);
+}
+
+#[test]
+fn the_vocabulary_may_be_in_the_tokenizer_file() {
+    let folder = folder();
+    let before = Transformer::open(folder.path()).unwrap();
+    fs::remove_file(folder.path().join("vocab.txt")).unwrap();
+    let tokens: Value = TOKENS
+        .iter()
+        .zip(0..)
+        .map(|(token, id)| (*token, id))
+        .collect();
+    let file = json!({"model": {"type": "WordPiece", "vocab": tokens}});
+    write(folder.path(), "tokenizer.json", file.to_string());
+    let after = Transformer::open(folder.path()).unwrap();
+    assert_eq!(before.model().id, after.model().id);
+}
+
+#[test]
+fn whatever_changes_the_vectors_changes_the_id() {
+    let folder = folder();
+    let id = || {
+        Transformer::open(folder.path())
+            .unwrap()
+            .model()
+            .id
+            .to_string()
+    };
+    let mut ids = vec![id()];
+    write(
+        folder.path(),
+        "sentence_bert_config.json",
+        r#"{"max_seq_length": 5}"#,
+    );
+    ids.push(id());
+    let first = r#"{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}"#;
+    write(folder.path(), "1_Pooling/config.json", first);
+    ids.push(id());
+    write(
+        folder.path(),
+        "vocab.txt",
+        TOKENS.join("\n").replace("\na\n", "\nc\n"),
+    );
+    ids.push(id());
+    let mut other = weights();
+    *other.last_mut().unwrap() ^= 1;
+    write(folder.path(), "model.safetensors", other);
+    ids.push(id());
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 5);
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_by_name() {
+    let folder = folder();
+    for (key, value, part) in [
+        ("model_type", json!("mpnet"), "mpnet"),
+        ("hidden_act", json!("relu"), "relu"),
+        ("position_embedding_type", json!("relative_key"), "absolute"),
+        ("num_attention_heads", json!(3), "heads"),
+        ("num_attention_heads", json!(0), "heads"),
+        ("num_hidden_layers", json!(1000), "layers"),
+        ("num_hidden_layers", json!(2), "missing"),
+        ("hidden_size", json!(WIDTH * 2), "shape"),
+        ("max_position_embeddings", json!(2), "2 tokens"),
+        ("vocab_size", json!(TOKENS.len() - 1), "vocabulary"),
+    ] {
+        let mut config = config();
+        config[key] = value;
+        write(folder.path(), "config.json", config.to_string());
+        let refusal = refusal(folder.path());
+        assert!(refusal.contains(part), "{key}: {refusal}");
+    }
+}
+
+#[test]
+fn other_poolings_and_cased_vocabularies_are_refused() {
+    let pooled = folder();
+    let most = r#"{"pooling_mode_max_tokens": true, "pooling_mode_mean_tokens": true}"#;
+    write(pooled.path(), "1_Pooling/config.json", most);
+    assert!(refusal(pooled.path()).contains("pools"));
+    let cased = folder();
+    write(
+        cased.path(),
+        "tokenizer_config.json",
+        r#"{"do_lower_case": false}"#,
+    );
+    assert!(refusal(cased.path()).contains("upper case"));
+}
+
+#[test]
+fn files_that_lack_or_are_damaged_are_named() {
+    for name in ["config.json", "model.safetensors"] {
+        let folder = folder();
+        fs::remove_file(folder.path().join(name)).unwrap();
+        assert!(refusal(folder.path()).contains(name), "{name}");
+    }
+    let folder = folder();
+    let whole = weights();
+    write(
+        folder.path(),
+        "model.safetensors",
+        &whole[..whole.len() - 4],
+    );
+    let error = Transformer::open(folder.path()).unwrap_err();
+    assert!(matches!(error, FolderError::Weights { .. }), "{error}");
+}

@@ -1,0 +1,234 @@
+//! The HTTP rung against a server of this test, on this machine.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use ken_embed::{Dialect, EmbedError, Embedder as _, Endpoint, Http, Plain};
+
+/// How long the server waits for a request that does not come.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A variable cargo sets for every test, so that none must be set here.
+const KEY_VARIABLE: &str = "CARGO_PKG_NAME";
+const KEY: &str = "ken-embed";
+
+struct Received {
+    head: String,
+    body: serde_json::Value,
+}
+
+/// Answers one request for each of `answers`, then returns what was received.
+fn serve(answers: Vec<String>) -> (String, JoinHandle<Vec<Received>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let answer_one = move |answer: String| {
+        let (stream, _) = listener.accept().unwrap();
+        answer_request(stream, &answer)
+    };
+    let serving = thread::spawn(move || answers.into_iter().map(answer_one).collect());
+    (url, serving)
+}
+
+fn answer_request(mut stream: TcpStream, answer: &str) -> Received {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(reader.read_line(&mut head).unwrap(), 0, "{head}");
+    }
+    let head = head.to_lowercase();
+    let length = head.split("content-length: ").nth(1).unwrap();
+    let length = length.lines().next().unwrap().parse().unwrap();
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    // A client that has seen enough may be gone already.
+    let _ = stream.write_all(answer.as_bytes());
+    let body = serde_json::from_slice(&body).unwrap();
+    Received { head, body }
+}
+
+fn ok(body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+}
+
+fn endpoint(dialect: Dialect, url: &str) -> Endpoint {
+    Endpoint {
+        dialect,
+        url: url.to_owned(),
+        model: "some-model".to_owned(),
+        dimension: 2,
+        key_variable: None,
+        plain: Plain::Loopback,
+    }
+}
+
+#[test]
+fn an_openai_endpoint_is_asked_with_its_key() {
+    let body = r#"{"data":[{"index":1,"embedding":[0,-4]},{"index":0,"embedding":[1,0.5]}]}"#;
+    let (url, serving) = serve(vec![ok(body)]);
+    let mut it = endpoint(Dialect::OpenAi, &url);
+    it.key_variable = Some(KEY_VARIABLE.to_owned());
+    let http = Http::open(&it).unwrap();
+    let vectors = http.embed(&["one", " ", "two"]).unwrap();
+    assert_eq!(vectors[0].components(), [127, 64]);
+    assert!(vectors[1].is_zero());
+    assert_eq!(vectors[2].components(), [0, -127]);
+    assert_eq!(http.model().id, "openai:some-model/2");
+    let received = serving.join().unwrap().remove(0);
+    assert!(
+        received
+            .head
+            .starts_with("post /v1/embeddings http/1.1\r\n")
+    );
+    assert!(
+        received
+            .head
+            .contains(&format!("authorization: bearer {KEY}\r\n"))
+    );
+    let wanted = serde_json::json!({"model": "some-model", "input": ["one", "two"]});
+    assert_eq!(received.body, wanted);
+}
+
+#[test]
+fn an_ollama_endpoint_is_asked_in_batches_without_a_key() {
+    let body = |count: usize| {
+        let vectors = vec![[3, 4]; count];
+        ok(&serde_json::json!({ "embeddings": vectors }).to_string())
+    };
+    let (url, serving) = serve(vec![body(32), body(8)]);
+    let http = Http::open(&endpoint(Dialect::Ollama, &url)).unwrap();
+    assert_eq!(http.embed(&["text"; 40]).unwrap().len(), 40);
+    assert_eq!(http.model().id, "ollama:some-model/2");
+    for received in serving.join().unwrap() {
+        assert!(received.head.starts_with("post /api/embed "));
+        assert!(!received.head.contains("authorization"));
+    }
+}
+
+#[test]
+fn a_long_text_is_cut_between_characters() {
+    let (url, serving) = serve(vec![ok(r#"{"embeddings":[[1,1]]}"#)]);
+    let http = Http::open(&endpoint(Dialect::Ollama, &url)).unwrap();
+    http.embed(&[&"\u{4e2d}".repeat(5_000)]).unwrap();
+    let received = serving.join().unwrap().remove(0);
+    assert_eq!(received.body["input"][0].as_str().unwrap().len(), 7_998);
+}
+
+#[test]
+fn the_server_tells_its_dimension() {
+    let (url, serving) = serve(vec![ok(r#"{"embeddings":[[1,2,3,4,5]]}"#)]);
+    assert_eq!(Http::probe(&endpoint(Dialect::Ollama, &url)).unwrap(), 5);
+    serving.join().unwrap();
+}
+
+#[test]
+fn a_redirect_is_refused_and_not_followed() {
+    let away = "HTTP/1.1 307 Away\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n";
+    assert_eq!(
+        failure(away),
+        EmbedError::Refused {
+            host: host(),
+            status: 307
+        }
+    );
+}
+
+#[test]
+fn a_refusal_names_the_status_and_never_what_was_said() {
+    let said = format!(
+        "HTTP/1.1 401 No\r\ncontent-length: {}\r\n\r\n{KEY}",
+        KEY.len()
+    );
+    let failure = failure(&said);
+    assert_eq!(
+        failure,
+        EmbedError::Refused {
+            host: host(),
+            status: 401
+        }
+    );
+    assert!(!format!("{failure} {failure:?}").contains(KEY));
+}
+
+#[test]
+fn an_answer_that_is_not_one_vector_a_text_is_an_error() {
+    let answer = EmbedError::Answer { host: host() };
+    for body in [
+        "",
+        "{}",
+        "[]",
+        r#"{"embeddings":[]}"#,
+        r#"{"embeddings":[[1,2],[1,2]]}"#,
+    ] {
+        assert_eq!(failure(&ok(body)), answer, "{body}");
+    }
+    let (found, wanted) = (3, 2);
+    let longer = failure(&ok(r#"{"embeddings":[[1,2,3]]}"#));
+    assert_eq!(longer, EmbedError::Dimension { found, wanted });
+}
+
+#[test]
+fn a_broken_answer_and_a_silent_port_are_named() {
+    let half = "HTTP/1.1 200 OK\r\ncontent-length: 99\r\nconnection: close\r\n\r\n{";
+    assert!(matches!(failure(half), EmbedError::Unreachable { .. }));
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", free.local_addr().unwrap());
+    drop(free);
+    let http = Http::open(&endpoint(Dialect::Ollama, &url)).unwrap();
+    let error = http.embed(&["text"]).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "cannot ask `127.0.0.1` for vectors: nobody listens there"
+    );
+}
+
+#[test]
+fn an_answer_above_the_limit_is_not_read_to_its_end() {
+    let endless = format!(
+        "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{}",
+        " ".repeat(33 << 20)
+    );
+    let why = "its answer is too long".to_owned();
+    assert_eq!(
+        failure(&endless),
+        EmbedError::Unreachable { host: host(), why }
+    );
+}
+
+#[test]
+fn an_encrypted_endpoint_does_not_speak_to_a_plain_server() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let serving = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut first = [0; 1];
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.read_exact(&mut first).unwrap();
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad\r\n\r\n");
+        first[0]
+    });
+    let http = Http::open(&endpoint(Dialect::Ollama, &url)).unwrap();
+    assert!(matches!(
+        http.embed(&["text"]),
+        Err(EmbedError::Unreachable { .. })
+    ));
+    // A handshake, not a request.
+    assert_eq!(serving.join().unwrap(), 0x16);
+}
+
+fn failure(answer: &str) -> EmbedError {
+    let (url, serving) = serve(vec![answer.to_owned()]);
+    let http = Http::open(&endpoint(Dialect::Ollama, &url)).unwrap();
+    let failure = http.embed(&["text"]).unwrap_err();
+    serving.join().unwrap();
+    failure
+}
+
+fn host() -> String {
+    "127.0.0.1".to_owned()
+}
