@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use ken_core::id::EntryId;
 use ken_core::store::{Delta, Filter, Store as _};
-use ken_index::{Candidate, Embedder, Index, Query, Rung};
+use ken_index::{Candidate, Embedder, Index, Least, Query, Rung};
 
 use crate::repository::{Finding, Repository};
 use data::{Asked, Set, Split};
@@ -130,6 +130,7 @@ impl Library {
             text: &asked.text,
             filter: &Filter::default(),
             paths: &[],
+            least: Least::NOTHING,
             embedder,
             limit: DEPTH,
         };

@@ -153,19 +153,20 @@ impl Engine {
         let embedder = served_by.built_in();
         let embedder = embedder.as_deref();
         self.index.prepare_search(embedder, progress)?;
-        let found = self.index.candidates(&Query {
-            text: &search.query,
-            filter: &search.filter,
-            paths: &search.paths,
-            embedder,
-            limit: SCORED_MAX,
-        })?;
         let scorer = Scorer {
             search,
             weights: self.weights()?,
             now: self.now(),
             thresholds: embedder.map(|it| it.model().thresholds),
         };
+        let found = self.index.candidates(&Query {
+            text: &search.query,
+            filter: &search.filter,
+            paths: &search.paths,
+            least: scorer.least(),
+            embedder,
+            limit: SCORED_MAX,
+        })?;
         let mut answer = scorer.answer(served_by, found);
         self.bring_opponents(&mut answer, &scorer)?;
         Ok(answer)

@@ -30,5 +30,5 @@ pub use ken_embed::{Embedder, Rung, Thresholds, count_tokens};
 pub use error::{IndexError, RefreshError};
 pub use index::Index;
 pub use refresh::{Rebuilt, Refreshed, Torn};
-pub use search::{Candidate, Query};
+pub use search::{Candidate, Least, Query};
 pub use segment::{Appended, SegmentStat};

@@ -3,6 +3,7 @@
 //! Says how well a text answers and nothing else; whether an entry deserves to be shown is decided
 //! by whoever asks, with `ken_core::score`.
 
+mod keywords;
 mod places;
 mod upkeep;
 mod vectors;
@@ -20,28 +21,13 @@ use crate::error::IndexError;
 use crate::index::Index;
 use crate::listing;
 use crate::rows;
+use keywords::Words;
 use vectors::Nearness;
 
 pub(crate) use upkeep::{forget, note, note_all};
 
-/// Words of a query that are looked for; of a longer one the rarest.
-const WORDS_MAX: usize = 48;
-
-/// Places in entries that a query's words may have together: words beyond that are common ones, and
-/// ranking them all would take longer than they are worth.
-const PLACES_MAX: usize = 30_000;
-
-/// How often a repeated word counts at most.
-const TIMES_MAX: usize = 3;
-
-/// Words of a query that are looked up at all.
-const LOOKED_UP_MAX: usize = 96;
-
 /// Entries taken from each side.
 const PER_SIDE: usize = 200;
-
-/// What a word is worth where it stands: in the statement, a tag, an anchor.
-const COLUMN_WEIGHTS: [f64; 3] = [1.0, 1.0, 0.5];
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -51,9 +37,18 @@ pub struct Query<'a> {
     pub filter: &'a Filter,
     /// Files and folders whose entries answer whatever they say.
     pub paths: &'a [String],
+    /// How well others must answer.
+    pub least: Least,
     /// The model that [`Index::prepare_search`] was given.
     pub embedder: Option<&'a dyn Embedder>,
     pub limit: usize,
+}
+
+/// How well an entry must answer to be a candidate: by its meaning or by its words.
+#[derive(Clone, Copy, Debug)]
+pub struct Least {
+    pub cosine: f64,
+    pub coverage: f64,
 }
 
 /// An entry that may answer.
@@ -72,6 +67,18 @@ pub struct Candidate {
     pub anchored: bool,
 }
 
+impl Least {
+    /// Lets everything through.
+    pub const NOTHING: Self = Self {
+        cosine: f64::NEG_INFINITY,
+        coverage: f64::NEG_INFINITY,
+    };
+
+    fn is_met(self, cosine: f64, coverage: f64) -> bool {
+        self.cosine <= cosine || self.coverage <= coverage
+    }
+}
+
 impl Index {
     /// Returns what may answer `query`, best first.
     ///
@@ -84,7 +91,7 @@ impl Index {
 fn candidates(db: &Connection, query: &Query<'_>) -> Result<Vec<Candidate>, IndexError> {
     let wanted = Wanted::by(db, query.filter)?;
     let words = Words::of(db, query.text)?;
-    let keywords = by_words(db, &words, &wanted)?;
+    let keywords = words.scores(db, &wanted, PER_SIDE)?;
     let near = match query.embedder {
         Some(embedder) => by_meaning(db, query.text, embedder, &wanted)?,
         None => Nearness::default(),
@@ -93,18 +100,24 @@ fn candidates(db: &Connection, query: &Query<'_>) -> Result<Vec<Candidate>, Inde
         .embedder
         .map_or(0.0, |embedder| embedder.model().blend);
     let anchored = places::entries_at(db, query.paths, &wanted)?;
-    let mut ranked = rank(&keywords, &near, &anchored, blend);
-    ranked.truncate(query.limit);
-    let mut found = Vec::with_capacity(ranked.len());
-    for (key, relevance) in ranked {
+    let mut found = Vec::new();
+    for (key, relevance) in rank(&keywords, &near, &anchored, blend) {
+        if query.limit <= found.len() {
+            break;
+        }
+        let anchored = anchored.contains(&key);
+        let (coverage, cosine) = (words.coverage(key), near.get(key).unwrap_or(0.0));
+        if !anchored && !query.least.is_met(cosine, coverage) {
+            continue;
+        }
         if let Some(entry) = rows::entry_at(db, key)? {
             found.push(Candidate {
-                anchored: anchored.contains(&key),
                 entry,
                 keywords: keywords.get(&key).copied().unwrap_or(0.0),
-                coverage: words.coverage(key),
-                cosine: near.get(key).unwrap_or(0.0),
+                coverage,
+                cosine,
                 relevance,
+                anchored,
             });
         }
     }
@@ -193,125 +206,6 @@ fn by_meaning(
         near.retain(|key| wanted.has(key));
     }
     Ok(near)
-}
-
-/// Returns the entries with some of the words and their scores.
-fn by_words(
-    db: &Connection,
-    words: &Words,
-    wanted: &Wanted,
-) -> Result<BTreeMap<i64, f64>, IndexError> {
-    if words.chosen.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    // A word the query repeats counts more.
-    let repeated = |word: &Word| vec![quoted(&word.text); word.times.min(TIMES_MAX)];
-    let any: Vec<String> = words.chosen.iter().flat_map(repeated).collect();
-    let mut values = vec![Value::Text(any.join(" OR "))];
-    let filter = match wanted {
-        Wanted::Live => String::new(),
-        Wanted::These {
-            condition,
-            values: more,
-            ..
-        } => {
-            values.extend(more.iter().cloned());
-            format!("AND rowid IN (SELECT key FROM entries WHERE {condition})")
-        }
-    };
-    let [statement, tags, places] = COLUMN_WEIGHTS;
-    let query = format!(
-        "SELECT rowid, bm25(texts, {statement}, {tags}, {places}) AS score FROM texts
-         WHERE texts MATCH ? {filter} ORDER BY score LIMIT {PER_SIDE}"
-    );
-    let mut statement = db.prepare_cached(&query)?;
-    // FTS5 gives better matches lower numbers.
-    let found = statement.query_map(params_from_iter(values), |row| {
-        Ok((row.get(0)?, -row.get::<_, f64>(1)?))
-    })?;
-    Ok(found.collect::<Result<_, _>>()?)
-}
-
-/// The words of a query and who has them.
-#[derive(Debug, Default)]
-struct Words {
-    /// The rarest first.
-    chosen: Vec<Word>,
-    /// What all words of the query weigh, those nobody has included.
-    weight: f64,
-}
-
-#[derive(Debug)]
-struct Word {
-    text: String,
-    /// How often the query has it.
-    times: usize,
-    /// What having it tells: the fewer have it, the more.
-    weight: f64,
-    /// Row keys of the entries that have it, in order.
-    entries: Vec<i64>,
-}
-
-impl Words {
-    /// Looks the words of `text` up and chooses those that tell entries apart.
-    fn of(db: &Connection, text: &str) -> Result<Self, IndexError> {
-        let count: i64 = db
-            .prepare_cached("SELECT count(*) FROM texts_docsize")?
-            .query_row([], |row| row.get(0))?;
-        let mut found = Vec::new();
-        let mut all = 0.0;
-        for (text, times) in words::query_words(text).into_iter().take(LOOKED_UP_MAX) {
-            let entries = entries_with(db, &text)?;
-            let weight = weight(entries.len(), count);
-            all += weight;
-            if !entries.is_empty() {
-                found.push(Word {
-                    text,
-                    times,
-                    weight,
-                    entries,
-                });
-            }
-        }
-        found.sort_by(|a, b| (a.entries.len(), &a.text).cmp(&(b.entries.len(), &b.text)));
-        let mut places = 0;
-        let mut chosen = Vec::new();
-        for word in found {
-            places += word.entries.len();
-            if !chosen.is_empty() && (PLACES_MAX < places || WORDS_MAX <= chosen.len()) {
-                break;
-            }
-            chosen.push(word);
-        }
-        Ok(Self {
-            chosen,
-            weight: all,
-        })
-    }
-
-    /// Returns what part of the query's weight the words of one entry have.
-    fn coverage(&self, key: i64) -> f64 {
-        let has = |word: &&Word| word.entries.binary_search(&key).is_ok();
-        let held = self.chosen.iter().filter(has);
-        let held = held.fold(0.0, |sum, word| sum + word.weight);
-        if self.weight == 0.0 {
-            return 0.0;
-        }
-        held / self.weight
-    }
-}
-
-/// Returns what it tells that `having` of `all` entries have a word, as BM25 counts it.
-fn weight(having: usize, all: i64) -> f64 {
-    let (having, all) = (having as f64, all as f64);
-    ((all - having + 0.5) / (having + 0.5)).ln_1p()
-}
-
-fn entries_with(db: &Connection, word: &str) -> Result<Vec<i64>, IndexError> {
-    let mut statement =
-        db.prepare_cached("SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rowid")?;
-    let keys = statement.query_map([quoted(word)], |row| row.get(0))?;
-    Ok(keys.collect::<Result<_, _>>()?)
 }
 
 /// A word as FTS5 takes it for a word, whatever it is.

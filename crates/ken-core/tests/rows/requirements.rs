@@ -7,8 +7,10 @@ use ken_core::decide::{self, Refusal, SCHEMA_VERSION};
 use ken_core::event::{Channel, Origin, Outcome, Provenance, RetractReason, SourceRun};
 use ken_core::id::EntryId;
 use ken_core::kind::{Kind, Memory};
+use ken_core::state::State;
 use ken_core::status::Status;
 use ken_core::store::Filter;
+use ken_testkit::build::Scribe;
 
 use crate::stage::{Stage, citation, proposal};
 
@@ -394,4 +396,21 @@ fn man_02_a_persons_word_confirms_and_an_agents_is_primed() {
     let after = stage.entry(id).confirmation;
     assert_eq!((after.last, after.manual), (Some(day), 1));
     assert_eq!(after.provenance, Some(Provenance::Manual));
+}
+
+/// Every law of convergence compares these bytes: if they said nothing, none of them could fail.
+#[test]
+fn the_bytes_of_a_state_say_everything_and_the_hash_is_theirs() {
+    let mut scribe = Scribe::new(11);
+    let (id, proposed) = scribe.propose("Retry with the same key.");
+    let state = State::of(&[proposed.event]);
+    let bytes = state.to_bytes();
+    let json: serde_json::Value = serde_json::from_str(&bytes).unwrap();
+    assert_eq!(
+        json["entries"][id.to_string()]["content"]["statement"],
+        "Retry with the same key."
+    );
+    assert_ne!(bytes, State::default().to_bytes());
+    let hash = blake3::hash(bytes.as_bytes()).to_hex();
+    assert_eq!(state.hash(), format!("b3:{hash}"));
 }

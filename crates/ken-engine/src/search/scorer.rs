@@ -9,7 +9,7 @@ use ken_core::id::EntryId;
 use ken_core::kind::Memory;
 use ken_core::score::{self, Boosts, Draw, Match, Role, Seed, Signals, Weights, Withheld};
 use ken_core::time::Timestamp;
-use ken_index::{Candidate, Rung, Thresholds};
+use ken_index::{Candidate, Least, Rung, Thresholds};
 
 use super::{Answer, Floor, Hit, Search};
 
@@ -32,14 +32,14 @@ pub(super) struct Scorer<'a> {
 }
 
 impl Scorer<'_> {
-    /// Returns what is relevant of what was found, in no order.
+    /// Returns what may be shown of what was found, in no order.
     pub(super) fn answer(&self, served_by: Rung, found: Vec<Candidate>) -> Answer {
         let mut answer = Answer {
             served_by,
             hits: Vec::new(),
             withheld: Vec::new(),
         };
-        for candidate in found.into_iter().filter(|it| self.is_relevant(it)) {
+        for candidate in found {
             self.add(&mut answer, candidate, Vec::new());
         }
         answer
@@ -65,17 +65,16 @@ impl Scorer<'_> {
         score::withheld(entry, facts)
     }
 
-    /// Returns whether an entry answers well enough to be shown: by its meaning or by its words.
-    fn is_relevant(&self, candidate: &Candidate) -> bool {
-        let (near, covered) = match (self.search.floor, self.thresholds) {
-            (Floor::None, _) => return true,
-            (Floor::Cosine(least), _) => return least <= candidate.cosine,
+    /// Returns how well an entry must answer to be shown: by its meaning or by its words.
+    pub(super) fn least(&self) -> Least {
+        let (near, coverage) = match (self.search.floor, self.thresholds) {
+            (Floor::None, _) => return Least::NOTHING,
+            (Floor::Cosine(least), _) => (Some(least), f64::INFINITY),
             (Floor::Relevant, model) => (model.map(|it| it.relevant), COVERAGE_RELEVANT),
             (Floor::Strict, model) => (model.map(|it| it.strict), COVERAGE_STRICT),
         };
-        candidate.anchored
-            || near.is_some_and(|near| near <= candidate.cosine)
-            || covered <= candidate.coverage
+        let cosine = near.unwrap_or(f64::INFINITY);
+        Least { cosine, coverage }
     }
 
     fn hit(&self, candidate: Candidate, facts: EntryFacts, conflicts: Vec<EntryId>) -> Hit {

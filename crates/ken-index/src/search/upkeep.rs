@@ -7,6 +7,7 @@ use ken_core::entry::Entry;
 use ken_embed::{Embedder, Vector};
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use super::keywords::write_count;
 use super::vectors::{Writer, block_of};
 use super::words::spread;
 use crate::error::IndexError;
@@ -72,6 +73,7 @@ impl Index {
             progress(done, due.len());
         }
         tx.execute_batch("DELETE FROM unsearched")?;
+        write_count(&tx)?;
         tx.commit()?;
         Ok(done)
     }

@@ -6,7 +6,7 @@ use ken_core::event::{
 use ken_core::id::{EntryId, EventId};
 use ken_core::kind::Kind;
 use ken_core::store::{Filter, Store as _};
-use ken_index::{Candidate, Embedder, Index, Query, Rung};
+use ken_index::{Candidate, Embedder, Index, Least, Query, Rung};
 use ken_testkit::any_event::{STEPS_LIGHT, any_histories};
 use ken_testkit::build::Scribe;
 use ken_testkit::laws::{self, Share};
@@ -51,6 +51,7 @@ fn ask_within(
         text,
         filter,
         paths: &[],
+        least: Least::NOTHING,
         embedder,
         limit: 1000,
     };
