@@ -1,4 +1,4 @@
-//! `cargo xtask bench ledger`: how fast the ledger is, against what the machine can do.
+//! `cargo xtask bench ledger` and `bench search`: how fast Ken is, against what the machine can do.
 //!
 //! Every figure with a bar is a ratio or a difference of two sides measured in turn in the same
 //! run, so that a slow machine or a busy hour changes both. Only release builds are measured; a
@@ -9,8 +9,10 @@ mod counting;
 mod fixture;
 mod machine;
 mod measure;
+mod programs;
 mod rebuild;
 mod report;
+mod search;
 mod show;
 mod status;
 pub(crate) mod story;
@@ -26,7 +28,14 @@ use fixture::said;
 use report::Report;
 
 const DOCUMENT: &str = "docs/performance.md";
-const COMMAND: &str = "cargo xtask bench ledger";
+const COMMAND: &str = "cargo xtask bench";
+const SEARCH_USAGE: &str = "\
+usage: cargo xtask bench search [options]
+
+options:
+  --quick       small sizes: shows that it works, says nothing about speed
+  --write       put the figures into docs/performance.md
+";
 const USAGE: &str = "\
 usage: cargo xtask bench ledger [options]
 
@@ -135,26 +144,30 @@ pub(crate) fn ledger(repository: &Repository, args: &[&str]) -> Result<Vec<Findi
     }
     let options = Options::parse(args)?;
     if cfg!(debug_assertions) {
-        return in_release(repository, args).map(|()| Vec::new());
+        return in_release(repository, "ledger", args).map(|()| Vec::new());
     }
     let bench = Bench::new(repository, options.size)?;
-    let described = machine::described(repository, &bench.cache);
     let mut report = Report::default();
     for part in options.parts {
         report.append(part.run(&bench)?);
     }
-    let section = format!("`{COMMAND}`. {described}\n\n{}", report.text());
-    writeln!(std::io::stdout(), "{section}").map_err(said("cannot print"))?;
-    if options.writes {
-        let document = report::with_section(&repository.read(DOCUMENT)?, &section)?;
-        repository.write(DOCUMENT, &document)?;
-    }
-    let missed = match options.size {
-        Size::Full => report.missed().collect(),
-        Size::Quick => Vec::new(),
+    bench.tell(repository, "ledger", &report, options.writes)
+}
+
+/// Measures the search in the same way.
+pub(crate) fn search(repository: &Repository, args: &[&str]) -> Result<Vec<Finding>, String> {
+    let (size, writes) = match args {
+        [] => (Size::Full, false),
+        ["--write"] => (Size::Full, true),
+        ["--quick"] => (Size::Quick, false),
+        _ => return Err(SEARCH_USAGE.to_owned()),
     };
-    let finding = |message: String| Finding::new(DOCUMENT, 1, message);
-    Ok(missed.into_iter().map(finding).collect())
+    if cfg!(debug_assertions) {
+        return in_release(repository, "search", args).map(|()| Vec::new());
+    }
+    let bench = Bench::new(repository, size)?;
+    let report = search::run(&bench)?;
+    bench.tell(repository, "search", &report, writes)
 }
 
 impl Bench {
@@ -175,10 +188,33 @@ impl Bench {
             cache,
         })
     }
+
+    /// Prints what was measured and writes it down; missed bars are findings.
+    fn tell(
+        &self,
+        repository: &Repository,
+        name: &str,
+        report: &Report,
+        writes: bool,
+    ) -> Result<Vec<Finding>, String> {
+        let described = machine::described(repository, &self.cache);
+        let section = format!("`{COMMAND} {name}`. {described}\n\n{}", report.text());
+        writeln!(std::io::stdout(), "{section}").map_err(said("cannot print"))?;
+        if writes {
+            let document = report::with_section(&repository.read(DOCUMENT)?, name, &section)?;
+            repository.write(DOCUMENT, &document)?;
+        }
+        let missed = match self.size {
+            Size::Full => report.missed().collect(),
+            Size::Quick => Vec::new(),
+        };
+        let finding = |message: String| Finding::new(DOCUMENT, 1, message);
+        Ok(missed.into_iter().map(finding).collect())
+    }
 }
 
 /// Starts the same command again, built for release.
-fn in_release(repository: &Repository, args: &[&str]) -> Result<(), String> {
+fn in_release(repository: &Repository, name: &str, args: &[&str]) -> Result<(), String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .args([
@@ -191,7 +227,7 @@ fn in_release(repository: &Repository, args: &[&str]) -> Result<(), String> {
             "xtask",
             "--",
         ])
-        .args(["bench", "ledger"])
+        .args(["bench", name])
         .args(args)
         .current_dir(repository.root())
         .status()
@@ -200,7 +236,7 @@ fn in_release(repository: &Repository, args: &[&str]) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "the release build of `{COMMAND}` ended with {status}"
+        "the release build of `{COMMAND} {name}` ended with {status}"
     ))
 }
 

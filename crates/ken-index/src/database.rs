@@ -247,12 +247,8 @@ fn connect(place: &Place) -> Result<Connection, IndexError> {
     // Losing the index costs a rebuild, so nothing waits for the disk. Deleted text is zeroed,
     // because a blanked secret must not stay in a free page.
     db.execute_batch("PRAGMA synchronous = OFF; PRAGMA secure_delete = ON;")?;
-    // Reading through a map saves a search a system call a page.
-    db.pragma_update_and_check(None, "mmap_size", MAPPED_BYTES_MAX, |_| Ok(()))
-        .or_else(|error| match error {
-            rusqlite::Error::QueryReturnedNoRows => Ok(()),
-            other => Err(other),
-        })?;
+    // Reading through a map saves a search a system call a page. In memory there is nothing to map.
+    db.execute_batch(&format!("PRAGMA mmap_size = {MAPPED_BYTES_MAX}"))?;
     db.set_prepared_statement_cache_capacity(64);
     Ok(db)
 }

@@ -13,7 +13,7 @@ use ken_ledger::layout::{Form, KEN_DIR, SegmentName};
 use ken_ledger::pack;
 use serde::{Deserialize, Serialize};
 
-use super::story::{CLONES, Dice, EVENTS_PER_ENTRY, Story, actor};
+use super::story::{CLONES, Dice, Story, actor};
 
 /// Part of every cached folder's name: another story needs another number.
 const EDITION: u32 = 1;
@@ -37,6 +37,9 @@ pub(crate) struct Fixture {
     pub(crate) packs: usize,
     /// Some of its entries.
     pub(crate) ids: Vec<String>,
+    /// Questions some of them answer.
+    #[serde(default)]
+    pub(crate) queries: Vec<String>,
     #[serde(skip)]
     pub(crate) root: PathBuf,
 }
@@ -48,6 +51,8 @@ pub(crate) enum Cut {
     Full,
     /// So many events each, none packed.
     Events(usize),
+    /// Like [`Cut::Full`], and every event is a lesson.
+    Lessons,
 }
 
 /// Returns the ledger of `events` events, written now unless it is there.
@@ -55,6 +60,7 @@ pub(crate) fn ledger(cache: &Path, events: u64, cut: Cut) -> Result<Fixture, Str
     let kind = match cut {
         Cut::Full => "full".to_owned(),
         Cut::Events(count) => format!("by-{count}"),
+        Cut::Lessons => "lessons".to_owned(),
     };
     let folder = cache.join(format!("ledger-{EDITION}-{events}-{kind}"));
     let root = folder.join("tree");
@@ -135,7 +141,10 @@ impl Fixture {
 }
 
 fn write(root: &Path, events: u64, cut: Cut) -> Result<Fixture, String> {
-    let mut story = Story::new(SEED);
+    let mut story = match cut {
+        Cut::Full | Cut::Events(_) => Story::new(SEED),
+        Cut::Lessons => Story::lessons(SEED),
+    };
     let mut files = Files::new(root, cut);
     for _ in 0..events {
         let (clone, event) = story.tell();
@@ -145,7 +154,7 @@ fn write(root: &Path, events: u64, cut: Cut) -> Result<Fixture, String> {
     let step = (story.entries().len() / IDS_KEPT).max(1);
     Ok(Fixture {
         events,
-        entries: events.div_ceil(EVENTS_PER_ENTRY),
+        entries: story.entries().len() as u64,
         bytes: files.bytes,
         segments: files.written,
         packs: files.packs,
@@ -154,6 +163,7 @@ fn write(root: &Path, events: u64, cut: Cut) -> Result<Fixture, String> {
             .step_by(step)
             .map(|id| id.to_string())
             .collect(),
+        queries: story.queries().to_vec(),
         root: root.to_owned(),
     })
 }
@@ -195,7 +205,9 @@ impl Files {
         *events += 1;
         self.bytes += line.len() as u64 + 1;
         let full = match self.cut {
-            Cut::Full => ken_ledger::SEGMENT_BYTES_MAX <= (text.len() + line.len()) as u64,
+            Cut::Full | Cut::Lessons => {
+                ken_ledger::SEGMENT_BYTES_MAX <= (text.len() + line.len()) as u64
+            }
             Cut::Events(count) => count <= *events,
         };
         if full { self.close(slot) } else { Ok(()) }
@@ -208,8 +220,8 @@ impl Files {
         }
         let memory = Memory::ALL[slot % Memory::ALL.len()];
         self.filled += 1;
-        let packed =
-            matches!(self.cut, Cut::Full) && self.filled.is_multiple_of(SEGMENTS_PER_PACKED);
+        let packed = matches!(self.cut, Cut::Full | Cut::Lessons)
+            && self.filled.is_multiple_of(SEGMENTS_PER_PACKED);
         if !packed {
             return self.put(memory, Form::Lines, text.as_bytes());
         }

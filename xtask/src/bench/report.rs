@@ -5,9 +5,6 @@ use std::time::Duration;
 
 use super::measure::Took;
 
-const BEGIN: &str = "<!-- bench ledger: begin -->";
-const END: &str = "<!-- bench ledger: end -->";
-
 /// One line of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
@@ -167,16 +164,18 @@ impl Report {
     }
 }
 
-/// Returns `document` with its measured section replaced by `section`.
-pub(crate) fn with_section(document: &str, section: &str) -> Result<String, String> {
+/// Returns `document` with what `bench name` measured replaced by `section`.
+pub(crate) fn with_section(document: &str, name: &str, section: &str) -> Result<String, String> {
+    let begin = format!("<!-- bench {name}: begin -->");
+    let end = format!("<!-- bench {name}: end -->");
     let (before, rest) = document
-        .split_once(BEGIN)
-        .ok_or_else(|| format!("the document has no `{BEGIN}`"))?;
+        .split_once(&begin)
+        .ok_or_else(|| format!("the document has no `{begin}`"))?;
     let (_, after) = rest
-        .split_once(END)
-        .ok_or_else(|| format!("the document has no `{END}`"))?;
+        .split_once(&end)
+        .ok_or_else(|| format!("the document has no `{end}`"))?;
     Ok(format!(
-        "{before}{BEGIN}\n\n{}\n\n{END}{after}",
+        "{before}{begin}\n\n{}\n\n{end}{after}",
         section.trim()
     ))
 }
@@ -221,11 +220,12 @@ mod tests {
 
     #[test]
     fn only_the_measured_section_is_replaced() {
-        let document = format!("a\n{BEGIN}\nold\n{END}\nb\n");
-        let new = with_section(&document, "new\n").unwrap();
-        assert_eq!(new, format!("a\n{BEGIN}\n\nnew\n\n{END}\nb\n"));
-        assert_eq!(with_section(&new, "new").unwrap(), new);
-        assert!(with_section("a", "new").is_err());
+        let (begin, end) = ("<!-- bench x: begin -->", "<!-- bench x: end -->");
+        let document = format!("a\n{begin}\nold\n{end}\nb\n");
+        let new = with_section(&document, "x", "new\n").unwrap();
+        assert_eq!(new, format!("a\n{begin}\n\nnew\n\n{end}\nb\n"));
+        assert_eq!(with_section(&new, "x", "new").unwrap(), new);
+        assert!(with_section(&new, "y", "new").is_err());
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! `ken show <id>` from process start to exit, held against a program that prints a line.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use super::fixture::{self, Cut, said};
 use super::measure::{Took, in_children, median, run_quietly};
+use super::programs::Programs;
 use super::report::{Report, Verdict, shown};
 use super::{Bench, Size};
 
@@ -23,7 +24,7 @@ pub(crate) fn run(bench: &Bench) -> Result<Report, String> {
     drop(fixture::open(&fixture.root)?);
     let ids: Vec<&str> = fixture.ids.iter().map(String::as_str).collect();
     let mut report = Report::default();
-    let programs = build(bench).and_then(|programs| {
+    let programs = Programs::build(bench).and_then(|programs| {
         check(&programs.ken, &fixture.root, ids[0])?;
         Ok(programs)
     });
@@ -48,11 +49,6 @@ pub(crate) fn run(bench: &Bench) -> Result<Report, String> {
         fixture.entries
     ));
     Ok(report)
-}
-
-struct Programs {
-    ken: PathBuf,
-    print_line: PathBuf,
 }
 
 struct Sides<'a> {
@@ -103,36 +99,6 @@ impl Sides<'_> {
         let id = self.ids[(lap * 7919) % self.ids.len()];
         run_quietly(&self.programs.ken, &["show", id], self.root)
     }
-}
-
-/// Builds both programs as they are released.
-fn build(bench: &Bench) -> Result<Programs, String> {
-    let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args([
-            "build",
-            "--quiet",
-            "--release",
-            "--package",
-            "ken-cli",
-            "--package",
-            "xtask",
-        ])
-        .arg("--target-dir")
-        .arg(&bench.target)
-        .current_dir(&bench.root)
-        .output()
-        .map_err(said("cannot start cargo"))?;
-    if !built.status.success() {
-        return Err("the `ken` program does not build".to_owned());
-    }
-    let program = |name: &str| {
-        let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-        bench.target.join("release").join(file)
-    };
-    Ok(Programs {
-        ken: program("ken"),
-        print_line: program("print-line"),
-    })
 }
 
 /// Makes sure that what is timed is an answer.

@@ -20,12 +20,14 @@ use ken_core::kind::Kind;
 use ken_core::status::Status;
 use ken_core::time::Timestamp;
 
-use super::words;
+use super::words::{self, Vocabulary};
 
 /// Clones that write.
 pub(crate) const CLONES: usize = 8;
 /// Of so many events one is a proposal.
-pub(crate) const EVENTS_PER_ENTRY: u64 = 10;
+const EVENTS_PER_ENTRY: u64 = 10;
+/// Of so many lessons one is asked for.
+const ENTRIES_PER_QUERY: usize = 100;
 /// Milliseconds between two events: a million of them take about two years.
 const STEP_MS: u64 = 63_000;
 const START: &str = "2026-01-02T03:04:05Z";
@@ -53,6 +55,15 @@ pub(crate) struct Story {
     clones: Vec<Clone>,
     entries: Vec<Known>,
     told: u64,
+    /// Where nothing but lessons is told, in words as often as in real text.
+    lessons: Option<Lessons>,
+}
+
+#[derive(Debug)]
+struct Lessons {
+    vocabulary: Vocabulary,
+    /// Questions that some of them answer.
+    queries: Vec<String>,
 }
 
 /// One clone of the repository and whoever works in it.
@@ -119,14 +130,34 @@ impl Story {
             clones,
             entries: Vec::new(),
             told: 0,
+            lessons: None,
         }
+    }
+
+    /// Tells nothing but lessons.
+    pub(crate) fn lessons(seed: u64) -> Self {
+        let mut story = Self::new(seed);
+        let vocabulary = Vocabulary::new(&mut story.dice);
+        let queries = Vec::new();
+        story.lessons = Some(Lessons {
+            vocabulary,
+            queries,
+        });
+        story
+    }
+
+    /// Returns questions that lessons told so far answer.
+    pub(crate) fn queries(&self) -> &[String] {
+        self.lessons
+            .as_ref()
+            .map_or(&[], |lessons| &lessons.queries)
     }
 
     /// Returns the next event and the number of the clone that wrote it.
     pub(crate) fn tell(&mut self) -> (usize, Recorded) {
         let clone = self.dice.below(CLONES);
         self.now = self.now.plus_millis(STEP_MS);
-        let proposes = self.told.is_multiple_of(EVENTS_PER_ENTRY);
+        let proposes = self.lessons.is_some() || self.told.is_multiple_of(EVENTS_PER_ENTRY);
         self.told += 1;
         let id = EventId::new(self.now, self.dice.random());
         let recorded = if proposes {
@@ -144,7 +175,14 @@ impl Story {
 
     fn propose(&mut self, clone: usize, id: EventId) -> Recorded {
         let by = self.clones[clone].by.clone();
-        let it = proposal(&mut self.dice, &by, self.now);
+        let mut it = proposal(&mut self.dice, &by, self.now);
+        if let Some(lessons) = &mut self.lessons {
+            it.content.statement = lessons.vocabulary.lesson(&mut self.dice);
+            if self.entries.len().is_multiple_of(ENTRIES_PER_QUERY) {
+                let query = words::query(&mut self.dice, &it.content.statement);
+                lessons.queries.push(query);
+            }
+        }
         let entry = EntryId::created_by(id, it.kind);
         self.entries.push(Known {
             id: entry,

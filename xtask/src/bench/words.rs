@@ -1,5 +1,7 @@
 //! Made-up texts of the length and shape people write.
 
+use std::collections::BTreeSet;
+
 use ken_core::anchor::{Anchor, Target};
 use ken_core::text::{Statement, Step, Tag};
 
@@ -56,6 +58,76 @@ pub(crate) fn statement(dice: &mut Dice) -> Statement {
     text.parse().expect("a statement")
 }
 
+/// Words a [`Vocabulary`] has.
+const VOCABULARY: usize = 30_000;
+
+/// Words of a lesson, at the least and at the most.
+const LESSON_WORDS: (usize, usize) = (12, 50);
+
+/// Words of a question.
+const QUERY_WORDS: usize = 7;
+
+const SYLLABLES: &str = "\
+    ba be bi bo bu da de di do fa fe ga ge go ka ke ki ko la le li lo ma me mi mo na ne no pa pe po \
+    ra re ri ro sa se si so ta te ti to va ve vi vo za ze";
+
+/// Words as often as in real text: the second half as often as the first, the third a third, and so on.
+#[derive(Debug)]
+pub(crate) struct Vocabulary {
+    words: Vec<String>,
+    /// How often each word and those before it stand in a text, as whole numbers.
+    sums: Vec<u64>,
+}
+
+impl Vocabulary {
+    pub(crate) fn new(dice: &mut Dice) -> Self {
+        let syllables: Vec<&str> = SYLLABLES.split_whitespace().collect();
+        let mut words: Vec<String> = WORDS.split_whitespace().map(str::to_owned).collect();
+        let mut known: BTreeSet<String> = words.iter().cloned().collect();
+        while words.len() < VOCABULARY {
+            let count = 2 + dice.below(4);
+            let word: String = (0..count).map(|_| *dice.pick(&syllables)).collect();
+            if known.insert(word.clone()) {
+                words.push(word);
+            }
+        }
+        let mut sum = 0;
+        let often = |rank: usize| {
+            sum += 1_000_000_000 / (rank as u64 + 3);
+            sum
+        };
+        let sums = (0..words.len()).map(often).collect();
+        Self { words, sums }
+    }
+
+    fn word(&self, dice: &mut Dice) -> &str {
+        let last = self.sums.last().copied().unwrap_or(1);
+        let drawn = dice.below(last as usize) as u64;
+        &self.words[self.sums.partition_point(|sum| *sum <= drawn)]
+    }
+
+    /// Makes a claim of one sentence.
+    pub(crate) fn lesson(&self, dice: &mut Dice) -> Statement {
+        let (least, most) = LESSON_WORDS;
+        let count = least + dice.below(most - least);
+        let words: Vec<&str> = (0..count).map(|_| self.word(dice)).collect();
+        let text = format!("The {}.", words.join(" "));
+        text.parse().expect("a statement")
+    }
+}
+
+/// Asks for a claim with some of its words.
+pub(crate) fn query(dice: &mut Dice, statement: &Statement) -> String {
+    let words: Vec<&str> = statement
+        .as_str()
+        .trim_end_matches('.')
+        .split(' ')
+        .skip(1)
+        .collect();
+    let chosen: Vec<&str> = (0..QUERY_WORDS).map(|_| *dice.pick(&words)).collect();
+    chosen.join(" ")
+}
+
 pub(crate) fn tag(dice: &mut Dice) -> Tag {
     dice.pick(&TAGS).parse().expect("a tag")
 }
@@ -80,6 +152,21 @@ pub(crate) fn step(dice: &mut Dice) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_few_words_stand_everywhere_and_most_hardly_anywhere() {
+        let mut dice = Dice::new(6);
+        let vocabulary = Vocabulary::new(&mut dice);
+        let drawn: Vec<&str> = (0..10_000).map(|_| vocabulary.word(&mut dice)).collect();
+        let first = drawn.iter().filter(|word| **word == "the").count();
+        let distinct: BTreeSet<&&str> = drawn.iter().collect();
+        assert!((200..900).contains(&first), "{first}");
+        assert!(
+            (2_000..7_000).contains(&distinct.len()),
+            "{}",
+            distinct.len()
+        );
+    }
 
     #[test]
     fn statements_are_as_long_as_people_write_and_have_at_most_three_sentences() {

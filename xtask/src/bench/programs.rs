@@ -1,0 +1,46 @@
+//! The programs that are timed from start to exit.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::Bench;
+use super::fixture::said;
+
+/// `ken`, and a program that prints a line and nothing else.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    pub(crate) ken: PathBuf,
+    pub(crate) print_line: PathBuf,
+}
+
+impl Programs {
+    /// Builds both as they are released.
+    pub(crate) fn build(bench: &Bench) -> Result<Self, String> {
+        let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+            .args([
+                "build",
+                "--quiet",
+                "--release",
+                "--package",
+                "ken-cli",
+                "--package",
+                "xtask",
+            ])
+            .arg("--target-dir")
+            .arg(&bench.target)
+            .current_dir(&bench.root)
+            .output()
+            .map_err(said("cannot start cargo"))?;
+        if !built.status.success() {
+            return Err("the `ken` program does not build".to_owned());
+        }
+        let program = |name: &str| {
+            let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+            bench.target.join("release").join(file)
+        };
+        Ok(Self {
+            ken: program("ken"),
+            print_line: program("print-line"),
+        })
+    }
+}
