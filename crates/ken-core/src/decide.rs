@@ -3,6 +3,7 @@
 //! Each function takes the entry as it stands and returns a [`Draft`]; the guard then looks at its
 //! text and [`Clock::stamp`] makes it an event. A refusal is a normal answer, not an error.
 
+mod configure;
 mod entry_changes;
 mod propose;
 mod undo;
@@ -14,6 +15,7 @@ use crate::hlc::Hlc;
 use crate::id::{EntryId, EventId, IdSource, NodeId, Salt};
 use crate::time::Timestamp;
 
+pub use configure::configure;
 pub use entry_changes::{
     archive, blank, cite, confirm, lift_quarantine, link, restore, retract, revise, set_overlay,
     set_status,

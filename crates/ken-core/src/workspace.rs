@@ -36,6 +36,13 @@ pub struct Setting {
     pub heads: Vec<EventId>,
 }
 
+impl Workspace {
+    /// Returns what the workspace configured under `key`.
+    pub fn config(&self, key: &str) -> Option<&Setting> {
+        self.settings.get(&format!("config/{key}"))
+    }
+}
+
 /// An event that sets a value, the value, and the events it was based on.
 type Write<'a, T> = (&'a Event, T, &'a [EventId]);
 

@@ -19,6 +19,7 @@ mod git;
 pub mod init;
 pub mod lookup;
 pub mod notice;
+pub mod scoring;
 pub mod search;
 pub mod sync;
 mod tombstone;

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ken_core::entry::Entry;
 use ken_core::facts::EntryFacts;
 use ken_core::id::EntryId;
-use ken_core::score::{Explained, Role, SCORING_KEY, Weights, Withheld};
+use ken_core::score::{Explained, Role, Withheld};
 use ken_core::store::{Filter, Store as _};
 use ken_core::surface::{Finding, Page, Room, Tier};
 use ken_core::text::Tag;
@@ -155,7 +155,7 @@ impl Engine {
         self.index.prepare_search(embedder, progress)?;
         let scorer = Scorer {
             search,
-            weights: self.weights()?,
+            weights: self.scoring()?.weights,
             now: self.now(),
             thresholds: embedder.map(|it| it.model().thresholds),
         };
@@ -210,14 +210,6 @@ impl Engine {
     /// Returns the kind of model that serves here.
     fn rung(&self) -> Rung {
         Rung::Static
-    }
-
-    /// Returns the weights of this workspace, or the default ones where its own are not sound.
-    fn weights(&self) -> Result<Weights, Error> {
-        let workspace = self.index.workspace()?;
-        let own = workspace.settings.get(SCORING_KEY);
-        let sound = own.and_then(|setting| Weights::from_json(&setting.value).ok());
-        Ok(sound.unwrap_or_default())
     }
 }
 

@@ -25,7 +25,10 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Keep files and ledger in step",
         &["sync", "render", "recover", "blank"],
     ),
-    ("Look after the store", &["doctor", "index", "ledger"]),
+    (
+        "Look after the store",
+        &["doctor", "scoring", "index", "ledger"],
+    ),
     (
         "Ken itself",
         &["knowledge", "completions", "man", "version"],

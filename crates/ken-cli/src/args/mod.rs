@@ -21,7 +21,7 @@ pub(crate) use entry::{
 };
 pub(crate) use filter::ListArgs;
 pub(crate) use help::command;
-pub(crate) use search::{BriefArgs, HandArgs, SearchArgs};
+pub(crate) use search::{BriefArgs, HandArgs, ScoringCommand, SearchArgs, Share};
 pub(crate) use upkeep::{
     BlankArgs, CompletionsArgs, ExportArgs, ExportForm, FrictionCommand, IndexCommand,
     LedgerCommand, ManArgs, PromoteArgs, QuarantineCommand, RecordArgs, RecoverArgs, SyncArgs,
@@ -164,6 +164,11 @@ pub(crate) enum Verb {
     /// Look after the ledger's files
     #[command(subcommand)]
     Ledger(LedgerCommand),
+    /// Show or set how much each signal counts when entries are ranked
+    Scoring {
+        #[command(subcommand)]
+        command: Option<ScoringCommand>,
+    },
     /// Look the installation over
     Doctor,
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use ken_core::score::Role;
 use ken_core::surface::{BUDGET, CAP, Tier};
 use ken_core::text::Tag;
@@ -90,6 +90,36 @@ pub(crate) struct HandArgs {
     /// The output of something that failed, from standard input
     #[arg(long)]
     pub(crate) error: bool,
+}
+
+/// `ken scoring …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScoringCommand {
+    /// Show the weights that hold here
+    Show,
+    /// Set all six weights for everybody in this workspace
+    Set {
+        /// Signals and their weights, which sum to 1
+        #[arg(value_name = "SIGNAL=WEIGHT", required = true, value_parser = share)]
+        shares: Vec<Share>,
+    },
+    /// Go back to the default weights
+    Reset,
+}
+
+/// A signal and how much it counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Share {
+    pub(crate) name: String,
+    pub(crate) weight: f64,
+}
+
+fn share(text: &str) -> Result<Share, String> {
+    let parts = text.split_once('=');
+    let parsed = parts.and_then(|(name, weight)| Some((name, weight.parse::<f64>().ok()?)));
+    let (name, weight) = parsed.ok_or("write SIGNAL=WEIGHT, such as semantic=0.4")?;
+    let name = name.to_owned();
+    Ok(Share { name, weight })
 }
 
 /// How much of each entry is shown.

@@ -28,6 +28,7 @@ mod render;
 mod restore;
 mod retract;
 mod revise;
+mod scoring;
 mod search;
 mod show;
 mod status;
@@ -128,6 +129,7 @@ impl Session<'_> {
             Verb::Blank(args) => blank::run(self, &args),
             Verb::Index(command) => index::run(self, &command),
             Verb::Ledger(command) => ledger::run(self, command),
+            Verb::Scoring { command } => scoring::run(self, command),
             Verb::Doctor => doctor::run(self),
         }
     }

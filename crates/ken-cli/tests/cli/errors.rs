@@ -219,3 +219,14 @@ fn test_variables_go_together_and_must_make_sense() {
     error: KEN_NOW and KEN_SEED are for tests and only go together
     ");
 }
+
+/// The ledger spells `1.0` as `1`; what was written must still read back as itself.
+#[test]
+fn numbers_that_can_be_spelled_two_ways_are_recorded() {
+    let env = plain();
+    let context = r#"{"seconds": 1.0, "share": 1e-3, "large": 1e300, "none": -0.0}"#;
+    let args = ["friction", "record", "--type", "redo", "--context", context];
+    let _ = env.run(args).success();
+    let _ = env.run(["verify"]).success();
+    let _ = env.run(["ledger", "check"]).success();
+}

@@ -49,6 +49,7 @@ fn help_groups_commands_by_task() {
 
     Look after the store:
       doctor       Look the installation over
+      scoring      Show or set how much each signal counts when entries are ranked
       index        Look after the derived index
       ledger       Look after the ledger's files
 

@@ -125,3 +125,56 @@ fn a_floor_that_is_none_shows_the_best_of_a_bad_lot() {
     For more information, try '--help'.
     ");
 }
+
+#[test]
+fn ret_49_ret_50_ret_51_a_workspace_has_its_own_weights() {
+    let (env, _) = library();
+    let default = env.run(["scoring"]);
+    insta::assert_snapshot!(default, @"
+    exit: 0
+    ----- stdout -----
+    semantic       0.38
+    thompson       0.25
+    freshness      0.15
+    status         0.10
+    thread         0.07
+    cooccurrence   0.05
+    ----- stderr -----
+    the default
+    ");
+    let set = |shares: &[&str]| {
+        let args = ["scoring", "set"].into_iter();
+        env.run(args.chain(shares.iter().copied()))
+    };
+    insta::assert_snapshot!(set(&["semantic=1"]), @"
+    exit: 2
+    ----- stderr -----
+    error: weights need exactly these six numbers: semantic, thompson, freshness, status, thread, cooccurrence (missing field `thompson`)
+
+    hint: give all six, such as semantic=0.38 thompson=0.25 freshness=0.15 status=0.10 thread=0.07 cooccurrence=0.05
+    ");
+    let mut all = [
+        "semantic=0.9",
+        "thompson=0",
+        "freshness=0",
+        "status=0",
+        "thread=0",
+        "cooccurrence=0",
+    ];
+    let short = set(&all);
+    assert!(
+        short.stderr.contains("sum to 0.9; they must sum to 1"),
+        "{short}"
+    );
+    all[0] = "semantic=1";
+    let _ = set(&all).success();
+    let answer = env.run(["search", "session lock", "--format", "json"]);
+    let answer = answer.success().json();
+    let first = &answer["results"][0];
+    assert_eq!(first["score"], first["relevance"]);
+
+    let agent = ["scoring", "reset", "--by", "agent:reviewer"];
+    assert_eq!(env.run(agent).exit, 1);
+    let _ = env.run(["scoring", "reset"]).success();
+    assert_eq!(env.run(["scoring"]).stdout, default.stdout);
+}

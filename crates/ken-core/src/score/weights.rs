@@ -50,6 +50,13 @@ impl Weights {
         Self(six).checked()
     }
 
+    /// Returns the weights as a workspace keeps them.
+    pub fn to_json(&self) -> Value {
+        let named = self.named().into_iter();
+        let members = named.map(|(name, value)| (name.to_owned(), Value::from(value)));
+        Value::Object(members.collect())
+    }
+
     /// Returns the weights by name, in the order of the signals.
     pub fn named(&self) -> [(&'static str, f64); 6] {
         self.0.named()

@@ -1,0 +1,41 @@
+//! How much each signal counts when entries are ranked, for everybody in a workspace.
+
+use ken_core::actor::Actor;
+use ken_core::decide;
+use ken_core::score::{SCORING_KEY, Weights};
+use ken_core::store::Store as _;
+use serde_json::Value;
+
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// The weights that hold here.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scoring {
+    pub weights: Weights,
+    /// Whether the workspace chose them; they are the same everywhere otherwise.
+    pub own: bool,
+}
+
+impl Engine {
+    /// Returns the weights of this workspace, or the default ones where its own are not sound.
+    pub fn scoring(&self) -> Result<Scoring, Error> {
+        let workspace = self.index.workspace()?;
+        let own = workspace.config(SCORING_KEY);
+        let own = own.and_then(|setting| Weights::from_json(&setting.value).ok());
+        Ok(Scoring {
+            weights: own.unwrap_or_default(),
+            own: own.is_some(),
+        })
+    }
+
+    /// Sets the weights of this workspace; without any, the default ones hold again.
+    pub fn set_scoring(&mut self, weights: Option<Weights>, by: &Actor) -> Result<Scoring, Error> {
+        self.absorb_before_writing()?;
+        let value = weights.map_or(Value::Null, |weights| weights.to_json());
+        let key = SCORING_KEY.parse().expect("the key is a tag");
+        let draft = decide::configure(&self.index.workspace()?, key, value, by)?;
+        self.record(vec![draft], by)?;
+        self.scoring()
+    }
+}
