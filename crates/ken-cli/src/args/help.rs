@@ -18,7 +18,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Read it",
-        &["search", "brief", "list", "show", "log", "export"],
+        &["search", "browse", "brief", "list", "show", "log", "export"],
     ),
     ("Check it", &["verify", "quarantine", "friction", "promote"]),
     (

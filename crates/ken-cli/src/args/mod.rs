@@ -21,7 +21,7 @@ pub(crate) use entry::{
 };
 pub(crate) use filter::ListArgs;
 pub(crate) use help::command;
-pub(crate) use search::{BriefArgs, HandArgs, ScoringCommand, SearchArgs, Share};
+pub(crate) use search::{BriefArgs, BrowseArgs, HandArgs, ScoringCommand, SearchArgs, Share};
 pub(crate) use upkeep::{
     BlankArgs, CompletionsArgs, ExportArgs, ExportForm, FrictionCommand, IndexCommand,
     LedgerCommand, ManArgs, PromoteArgs, QuarantineCommand, RecordArgs, RecoverArgs, SyncArgs,
@@ -116,6 +116,8 @@ pub(crate) enum Verb {
     Search(Box<SearchArgs>),
     /// Tell an agent what to know before it begins
     Brief(Box<BriefArgs>),
+    /// Look through entries on the whole terminal, searching as you type
+    Browse(Box<BrowseArgs>),
     /// Show one entry: its claim, what it rests on, who said so
     Show(IdArgs),
     /// Word fields of an entry anew

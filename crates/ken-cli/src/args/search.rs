@@ -1,4 +1,4 @@
-//! `ken search`: what is looked for, and how much of it is shown.
+//! `ken search` and its relatives: what is looked for, and how much of it is shown.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -54,6 +54,16 @@ pub(crate) struct SearchArgs {
     /// The run whose draws serve
     #[arg(long, value_name = "RUN", conflicts_with = "mean", default_value = "")]
     pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) which: WhichArgs,
+}
+
+/// `ken browse`.
+#[derive(Debug, Args)]
+pub(crate) struct BrowseArgs {
+    /// What to look for first; the newest entries are listed without it
+    #[arg(value_name = "QUERY")]
+    pub(crate) query: Vec<String>,
     #[command(flatten)]
     pub(crate) which: WhichArgs,
 }

@@ -3,33 +3,19 @@
 use super::Session;
 use crate::args::IdArgs;
 use crate::failure::{Exit, Failure};
-use crate::print::event_text::{EventObject, words};
-use crate::print::{DIM, styled, visible, wrap};
-
-/// Characters of a time that people read: day and minute.
-const MINUTE_CHARS: usize = 16;
-const INDENT: &str = "    ";
+use crate::print::event_text::{EventObject, event_text};
 
 pub(super) fn run(session: &mut Session<'_>, args: &IdArgs) -> Result<Exit, Failure> {
     let history = session.read(|engine| {
         let id = engine.find(&args.id)?.id;
         Ok(engine.history(id)?)
     })?;
-    let width = session.printer.width().saturating_sub(INDENT.len());
+    let width = session.printer.width();
     for recorded in &history {
         if session.is_json() {
             session.printer.json(&EventObject::new(recorded))?;
-            continue;
-        }
-        let event = &recorded.event;
-        let at = event.at.wall.to_string();
-        let at = at.get(..MINUTE_CHARS).unwrap_or(&at).replace('T', " ");
-        let id = styled(DIM, event.id);
-        session
-            .printer
-            .line(format_args!("{at}  {}  {id}", event.by))?;
-        for line in wrap(&visible(&words(recorded)), width) {
-            session.printer.line(format_args!("{INDENT}{line}"))?;
+        } else {
+            session.printer.text(event_text(recorded, width))?;
         }
     }
     Ok(Exit::Fine)

@@ -7,6 +7,7 @@ mod add;
 mod archive;
 mod blank;
 mod brief;
+mod browse;
 mod cite;
 mod completions;
 mod confirm;
@@ -53,6 +54,8 @@ use crate::failure::{Exit, Failure};
 use crate::print::entry_json::EntryObject;
 use crate::print::{self, Printer};
 use crate::world::Surroundings;
+
+pub(crate) use show::versions;
 
 /// What every command has at hand.
 #[derive(Debug)]
@@ -107,6 +110,7 @@ impl Session<'_> {
             Verb::List(args) => list::run(self, &args),
             Verb::Search(args) => search::run(self, *args),
             Verb::Brief(args) => brief::run(self, &args),
+            Verb::Browse(args) => browse::run(self, &args),
             Verb::Show(args) => show::run(self, &args),
             Verb::Revise(args) => revise::run(self, *args),
             Verb::Cite(args) => cite::run(self, args),

@@ -37,7 +37,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &IdArgs) -> Result<Exit, Fail
 }
 
 /// Returns the events of concurrent wordings, the one that is shown first.
-fn versions(engine: &Engine, entry: &Entry) -> Result<Vec<Recorded>, Failure> {
+pub(crate) fn versions(engine: &Engine, entry: &Entry) -> Result<Vec<Recorded>, Failure> {
     if entry.concurrent.is_empty() {
         return Ok(Vec::new());
     }

@@ -1,5 +1,7 @@
 //! One event of a history for people.
 
+use std::fmt::Write as _;
+
 use ken_core::event::{
     Archived, Body, Cited, Confirmed, EventBlanked, Linked, OverlaySet, Proposed, QuarantineLifted,
     Recorded, Restored, Retracted, Revised, StatusChanged, Superseded,
@@ -7,8 +9,15 @@ use ken_core::event::{
 use ken_core::text::Note;
 use serde::Serialize;
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::entry_text::word;
+use super::{DIM, styled, visible, wrap};
+
+/// Characters of a time that people read: day and minute.
+const MINUTE_CHARS: usize = 16;
+const INDENT: &str = "    ";
+const GAP: &str = "  ";
 
 /// An event as programs read it.
 #[derive(Serialize)]
@@ -37,6 +46,27 @@ impl EventObject {
             data: line.get("data").cloned().unwrap_or_default(),
         }
     }
+}
+
+/// Returns the lines of one event: when, by whom and under which id, then what it did.
+pub(crate) fn event_text(recorded: &Recorded, width: usize) -> String {
+    let event = &recorded.event;
+    let at = event.at.wall.to_string();
+    let at = at.get(..MINUTE_CHARS).unwrap_or(&at).replace('T', " ");
+    let by = visible(&event.by.to_string());
+    let id = event.id.to_string();
+    let fits = at.width() + by.width() + id.width() + 2 * GAP.len() <= width;
+    let gap = if fits {
+        GAP.to_owned()
+    } else {
+        format!("\n{INDENT}")
+    };
+    let mut out = format!("{at}{GAP}{by}{gap}{}\n", styled(DIM, id));
+    let room = width.saturating_sub(INDENT.len());
+    for line in wrap(&visible(&words(recorded)), room) {
+        let _ = writeln!(out, "{INDENT}{line}");
+    }
+    out
 }
 
 /// Returns what an event did, in a few words.

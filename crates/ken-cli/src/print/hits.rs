@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ken_core::facts::Validity;
+use ken_core::facts::{EntryFacts, Validity};
 use ken_core::time::Date;
 use ken_engine::search::Hit;
 
@@ -21,11 +21,10 @@ pub(crate) fn hit_text(hit: &Hit, today: Date, width: usize) -> String {
     let status = entry.status.value;
     let kind = entry.kind().map_or("", ken_core::kind::Kind::name);
     let mut out = format!(
-        "{}  {kind}  {}  {}  {}\n",
+        "{}  {kind}  {}  {}\n",
         styled(BOLD, entry.id),
         styled(status_style(status), status.name()),
-        bar(hit.facts.posterior.mean()),
-        styled(DIM, standing(hit, today)),
+        sureness(&hit.facts, today),
     );
     let statement = entry
         .content
@@ -36,13 +35,28 @@ pub(crate) fn hit_text(hit: &Hit, today: Date, width: usize) -> String {
             let _ = writeln!(out, "{INDENT}{part}");
         }
     }
+    for line in matching(hit).lines() {
+        let _ = writeln!(out, "{INDENT}{line}");
+    }
+    out
+}
+
+/// Returns the lines that say what contradicts a hit and why it matched.
+pub(crate) fn matching(hit: &Hit) -> String {
+    let mut out = String::new();
     if !hit.conflicts.is_empty() {
         let ids: Vec<String> = hit.conflicts.iter().map(ToString::to_string).collect();
         let against = format!("conflicts with {}", ids.join(", "));
-        let _ = writeln!(out, "{INDENT}{}", styled(WARN, against));
+        let _ = writeln!(out, "{}", styled(WARN, against));
     }
-    let _ = writeln!(out, "{INDENT}{}", styled(DIM, why(hit)));
+    let _ = writeln!(out, "{}", styled(DIM, why(hit)));
     out
+}
+
+/// Returns how sure an entry is, whether the code bears it out and when somebody last did.
+pub(crate) fn sureness(facts: &EntryFacts, today: Date) -> String {
+    let standing = styled(DIM, standing(facts, today));
+    format!("{}  {standing}", bar(facts.posterior.mean()))
 }
 
 /// Returns the summands of a hit's score.
@@ -75,19 +89,14 @@ fn bar(confidence: f64) -> String {
 }
 
 /// Whether the code bears it out, and when somebody last did.
-fn standing(hit: &Hit, today: Date) -> String {
-    let mark = match hit.facts.validity {
+fn standing(facts: &EntryFacts, today: Date) -> String {
+    let mark = match facts.validity {
         Validity::Holds => "✓ holds",
         Validity::Changed => "~ code changed",
         Validity::Broken => "✗ broken",
         Validity::Unverifiable => "? unchecked",
     };
-    match hit
-        .facts
-        .confirmation
-        .last
-        .map(|last| today.days_since(last))
-    {
+    match facts.confirmation.last.map(|last| today.days_since(last)) {
         None => mark.to_owned(),
         Some(0) => format!("{mark}, confirmed today"),
         Some(1) => format!("{mark}, confirmed yesterday"),

@@ -25,7 +25,7 @@ use crate::args::{Color, Format, Global};
 use crate::failure::{Exit, Failure};
 
 pub(crate) use ken_core::text::visible;
-pub(crate) use table::{Cell, Table, wrap};
+pub(crate) use table::{Cell, Table, cut, wrap};
 
 /// Columns where there is no terminal to ask.
 const WIDTH_DEFAULT: usize = 100;
@@ -89,6 +89,11 @@ impl Printer {
     /// Returns whether progress and other talk for people at a terminal is welcome.
     pub(crate) fn is_lively(&self) -> bool {
         !self.quiet && io::stderr().is_terminal()
+    }
+
+    /// Returns whether answers have colour.
+    pub(crate) fn is_coloured(&self) -> bool {
+        self.out.current_choice() != ColorChoice::Never
     }
 
     /// Returns how many columns an answer may have.

@@ -29,6 +29,7 @@ fn help_groups_commands_by_task() {
 
     Read it:
       search       Find entries that answer a question, best first
+      browse       Look through entries on the whole terminal, searching as you type
       brief        Tell an agent what to know before it begins
       list         List entries, newest first
       show         Show one entry: its claim, what it rests on, who said so

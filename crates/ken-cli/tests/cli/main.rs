@@ -1,6 +1,7 @@
 //! The `ken` program from outside: exit code, stdout and stderr of every command.
 
 mod add;
+mod browse;
 mod changes;
 mod errors;
 mod export;

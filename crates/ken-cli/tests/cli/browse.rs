@@ -1,0 +1,154 @@
+//! `ken browse` from outside: on a real terminal, and where there is none.
+
+use crate::support::plain;
+
+#[test]
+fn without_a_terminal_it_names_the_commands_that_need_none() {
+    let env = plain();
+    insta::assert_snapshot!(env.run(["browse", "session lock"]), @"
+    exit: 2
+    ----- stderr -----
+    error: `ken browse` is for people at a terminal
+
+    hint: `ken search QUERY` and `ken list` answer anywhere
+    ");
+    insta::assert_snapshot!(env.run(["browse", "--format", "json"]), @r#"
+    exit: 2
+    ----- stderr -----
+    {"schema":"ken.error.v1","code":"usage","message":"`ken browse` is for people at a terminal","hint":"`ken search QUERY` and `ken list` answer anywhere"}
+    "#);
+}
+
+/// `script` of util-linux makes the terminal; other systems' `script` takes other options.
+#[cfg(target_os = "linux")]
+mod in_a_terminal {
+    use std::io::{Read as _, Write as _};
+    use std::process::{Child, ChildStdin, Command, Stdio};
+    use std::sync::mpsc::{Receiver, channel};
+    use std::thread;
+    use std::time::Duration;
+
+    use ken_testkit::test_env::TestEnv;
+
+    use crate::support::{lesson, plain};
+
+    /// A screen that takes longer is not coming.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    const ENTERS_SCREEN: &str = "\u{1b}[?1049h";
+    const LEAVES_SCREEN: &str = "\u{1b}[?1049l";
+    const CTRL_C: &str = "\u{3}";
+    const CTRL_L: &str = "\u{c}";
+    const CTRL_Q: &str = "\u{11}";
+
+    /// A running `ken browse`.
+    struct Terminal {
+        child: Child,
+        keys: ChildStdin,
+        bytes: Receiver<Vec<u8>>,
+        /// All that was sent to the screen.
+        seen: String,
+    }
+
+    impl Terminal {
+        /// Returns nothing where there is no `script` that can make a terminal.
+        fn start(env: &TestEnv, args: &str) -> Option<Self> {
+            let ken = env.ken();
+            let program = ken.get_program().to_str()?;
+            let line = format!("stty rows 24 cols 80 && exec '{program}' browse {args}");
+            let mut script = Command::new("script");
+            script.current_dir(env.root()).env_clear();
+            script.envs(
+                ken.get_envs()
+                    .filter_map(|(key, value)| Some((key, value?))),
+            );
+            script.env("PATH", std::env::var_os("PATH")?);
+            script.env("TERM", "xterm-256color").env("SHELL", "/bin/sh");
+            script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+            script.stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut child = script.spawn().ok()?;
+            let keys = child.stdin.take()?;
+            let mut screen = child.stdout.take()?;
+            let (sender, bytes) = channel();
+            thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while let Ok(count @ 1..) = screen.read(&mut buffer) {
+                    if sender.send(buffer[..count].to_vec()).is_err() {
+                        break;
+                    }
+                }
+            });
+            Some(Self {
+                child,
+                keys,
+                bytes,
+                seen: String::new(),
+            })
+        }
+
+        /// Waits until `needle` was sent to the screen after what was waited for before.
+        ///
+        /// Only cells that change are sent, so it must be a word that stands where none of its
+        /// letters stood.
+        #[track_caller]
+        fn wait_for(&mut self, needle: &str) {
+            loop {
+                if let Some(at) = self.seen.find(needle) {
+                    self.seen.drain(..at + needle.len());
+                    return;
+                }
+                let Ok(bytes) = self.bytes.recv_timeout(PATIENCE) else {
+                    panic!("no {needle:?} in {:?}", self.seen);
+                };
+                self.seen.push_str(&String::from_utf8_lossy(&bytes));
+            }
+        }
+
+        fn press(&mut self, keys: &str) {
+            let sent = self.keys.write_all(keys.as_bytes());
+            sent.expect("ken reads its keys");
+        }
+
+        #[track_caller]
+        fn ends_well(mut self) {
+            self.wait_for(LEAVES_SCREEN);
+            assert!(self.child.wait().expect("ken ends").success());
+        }
+    }
+
+    #[test]
+    fn it_searches_opens_shows_the_history_and_gives_the_terminal_back() {
+        let env = plain();
+        let _ = lesson(&env, "Colour themes are read once, when the window opens.");
+        let id = lesson(
+            &env,
+            "handleRequest takes the session lock before it writes.",
+        );
+        let Some(mut terminal) = Terminal::start(&env, "") else {
+            return;
+        };
+        terminal.wait_for(ENTERS_SCREEN);
+        terminal.wait_for("newest");
+        terminal.press("session lock");
+        terminal.wait_for("meaning");
+        terminal.press("\r");
+        terminal.wait_for("scroll");
+        terminal.press(CTRL_L);
+        terminal.wait_for("proposed:");
+        terminal.press(CTRL_Q);
+        terminal.ends_well();
+        assert!(env.run(["list"]).success().stdout.contains(&id));
+    }
+
+    #[test]
+    fn a_query_and_filters_may_be_given_and_ctrl_c_is_a_good_end() {
+        let env = plain();
+        let _ = lesson(&env, "Colour themes are read once, when the window opens.");
+        let Some(mut terminal) = Terminal::start(&env, "themes --kind decision") else {
+            return;
+        };
+        terminal.wait_for("found");
+        terminal.press(CTRL_C);
+        terminal.ends_well();
+    }
+}
