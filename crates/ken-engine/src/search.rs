@@ -26,7 +26,7 @@ use scorer::Scorer;
 pub use asked::{Asked, from_error, from_file};
 
 /// Entries that are scored; more would not reach the first page.
-const SCORED_MAX: usize = 100;
+const SCORED_MAX: usize = 50;
 
 /// What is looked for, and for whom.
 #[derive(Clone, Debug)]
@@ -175,9 +175,12 @@ impl Engine {
     /// Names the entries that contradict a hit and brings along those the search did not find.
     fn bring_opponents(&self, answer: &mut Answer, scorer: &Scorer<'_>) -> Result<(), Error> {
         let open = self.open_contradictions()?;
+        let mut linked = self
+            .index
+            .contradicting(answer.hits.iter().map(|hit| hit.entry.id))?;
         let mut missing = BTreeSet::new();
         for hit in &mut answer.hits {
-            let mut against = self.index.contradicting(hit.entry.id)?;
+            let mut against = linked.remove(&hit.entry.id).unwrap_or_default();
             against.extend(open.get(&hit.entry.id).into_iter().flatten());
             hit.conflicts = against.into_iter().collect();
             missing.extend(hit.conflicts.iter().copied());

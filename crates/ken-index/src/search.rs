@@ -84,7 +84,8 @@ impl Index {
     ///
     /// Entries that changed since [`prepare_search`](Self::prepare_search) are found as they were.
     pub fn candidates(&self, query: &Query<'_>) -> Result<Vec<Candidate>, IndexError> {
-        self.checked(|db| candidates(db, query))
+        // One view of the database, which also takes its locks once and not for every question.
+        self.checked(|db| candidates(&*db.unchecked_transaction()?, query))
     }
 }
 

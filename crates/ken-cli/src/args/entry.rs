@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use ken_core::anchor::Target;
 use ken_core::citation::Evidence;
 use ken_core::content::{DecayClass, Polarity, Scope};
-use ken_core::event::{Relation, RetractReason};
+use ken_core::event::{Overlay, Relation, RetractReason};
 use ken_core::kind::{Kind, Memory};
 use ken_core::status::Status;
 use ken_core::text::{Alias, Condition, Tag};
@@ -255,6 +255,22 @@ pub(crate) struct LinkArgs {
         ),
     )]
     pub(crate) rel: Relation,
+}
+
+/// `ken mark`.
+#[derive(Debug, Args)]
+pub(crate) struct MarkArgs {
+    /// The entry: any unambiguous beginning of its id, or its alias
+    pub(crate) id: String,
+    /// pin raises it, mute and invalidate keep it out of answers, annotate adds a note
+    #[arg(value_name = "MARK", value_parser = words::word::<Overlay>(&["pin", "mute", "invalidate", "annotate"]))]
+    pub(crate) mark: Overlay,
+    /// Take the mark away
+    #[arg(long)]
+    pub(crate) off: bool,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
 }
 
 /// `ken status`.

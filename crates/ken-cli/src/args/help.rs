@@ -12,8 +12,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Write knowledge",
         &[
-            "add", "revise", "cite", "confirm", "status", "link", "archive", "retract", "restore",
-            "undo",
+            "add", "revise", "cite", "confirm", "status", "mark", "link", "archive", "retract",
+            "restore", "undo",
         ],
     ),
     (

@@ -16,8 +16,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use ken_core::actor::Actor;
 
 pub(crate) use entry::{
-    AddArgs, ArchiveArgs, CiteArgs, ConfirmArgs, Field, IdArgs, LinkArgs, NormType, NoteArgs,
-    RetractArgs, ReviseArgs, StatusArgs, WordingArgs,
+    AddArgs, ArchiveArgs, CiteArgs, ConfirmArgs, Field, IdArgs, LinkArgs, MarkArgs, NormType,
+    NoteArgs, RetractArgs, ReviseArgs, StatusArgs, WordingArgs,
 };
 pub(crate) use filter::ListArgs;
 pub(crate) use help::command;
@@ -136,6 +136,8 @@ pub(crate) enum Verb {
     Link(LinkArgs),
     /// Move an entry on the ladder candidate, active, verified, stale, rejected
     Status(StatusArgs),
+    /// Pin, mute or annotate an entry; what is true stays as it is
+    Mark(MarkArgs),
     /// Show the history of an entry, with authors
     Log(IdArgs),
     /// Take back your own last change

@@ -22,6 +22,7 @@ mod link;
 mod list;
 mod log;
 mod man;
+mod mark;
 mod promote;
 mod quarantine;
 mod recover;
@@ -120,6 +121,7 @@ impl Session<'_> {
             Verb::Archive(args) => archive::run(self, &args),
             Verb::Link(args) => link::run(self, &args),
             Verb::Status(args) => status::run(self, args),
+            Verb::Mark(args) => mark::run(self, args),
             Verb::Log(args) => log::run(self, &args),
             Verb::Undo => undo::run(self),
             Verb::Quarantine(command) => quarantine::run(self, command),

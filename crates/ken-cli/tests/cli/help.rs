@@ -21,6 +21,7 @@ fn help_groups_commands_by_task() {
       cite         Add evidence to an entry
       confirm      Say that an entry holds
       status       Move an entry on the ladder candidate, active, verified, stale, rejected
+      mark         Pin, mute or annotate an entry; what is true stays as it is
       link         Link an entry to another
       archive      Lay an entry aside, or all that nobody confirmed for long
       retract      Take an entry back

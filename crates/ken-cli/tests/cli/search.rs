@@ -178,3 +178,68 @@ fn ret_49_ret_50_ret_51_a_workspace_has_its_own_weights() {
     let _ = env.run(["scoring", "reset"]).success();
     assert_eq!(env.run(["scoring"]).stdout, default.stdout);
 }
+
+#[test]
+fn ret_47_ret_48_a_pin_raises_and_a_mute_withholds_and_neither_changes_what_is_true() {
+    let (env, ids) = library();
+    let ask = || {
+        let args = [
+            "search",
+            "the session cache and the window",
+            "--mean",
+            "--threshold",
+            "none",
+        ];
+        let answer = env.run(args.into_iter().chain(["--format", "json"]));
+        answer.success().json()
+    };
+    let before = ask();
+    let score = |answer: &serde_json::Value, id: &str| {
+        let results = answer["results"].as_array().unwrap().clone();
+        let hit = results.into_iter().find(|hit| hit["id"] == id);
+        hit.map(|hit| hit["score"].as_f64().unwrap())
+    };
+    let _ = env
+        .run(["mark", &ids[2], "pin", "--note", "for the release"])
+        .success();
+    let _ = env.run(["mark", &ids[1], "mute"]).success();
+    let after = ask();
+    let raised = score(&after, &ids[2]).unwrap() - score(&before, &ids[2]).unwrap();
+    assert!((raised - 0.15).abs() < 1e-9, "{raised}");
+    assert_eq!(score(&after, &ids[1]), None);
+    assert_eq!(after["withheld"][0]["why"], "muted");
+    let _ = env.run(["mark", &ids[2], "pin", "--off"]).success();
+    let _ = env.run(["mark", &ids[1], "mute", "--off"]).success();
+    assert_eq!(ask()["results"][0]["score"], before["results"][0]["score"]);
+}
+
+#[test]
+fn ret_17_an_entry_of_two_fields_ranks_higher_where_both_are_asked_for() {
+    let (env, ids) = library();
+    let _ = env
+        .run([
+            "revise",
+            &ids[1],
+            "--tag",
+            "auth",
+            "--tag",
+            "database/prisma",
+        ])
+        .success();
+    let boost = |query: &str| {
+        let answer = env
+            .run(["search", query, "--format", "json"])
+            .success()
+            .json();
+        let parts = answer["results"][0]["signals"]["parts"]
+            .as_array()
+            .unwrap()
+            .clone();
+        let part = parts
+            .into_iter()
+            .find(|part| part["name"] == "cross_domain");
+        part.unwrap()["adds"].as_f64().unwrap()
+    };
+    assert!(boost("session lock in auth").abs() < 1e-12);
+    assert!((boost("session lock in auth and database") - 0.05).abs() < 1e-12);
+}

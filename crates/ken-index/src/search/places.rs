@@ -1,6 +1,6 @@
 //! Entries about a file or folder, and entries that contradict one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::id::EntryId;
 use rusqlite::Connection;
@@ -43,22 +43,37 @@ pub(super) fn entries_at(
 }
 
 impl Index {
-    /// Returns the entries that are linked with `id` as contradicting it, either way.
-    pub fn contradicting(&self, id: EntryId) -> Result<BTreeSet<EntryId>, IndexError> {
+    /// Returns the entries that are linked as contradicting one of `ids`, either way, by that one.
+    pub fn contradicting(
+        &self,
+        ids: impl IntoIterator<Item = EntryId>,
+    ) -> Result<BTreeMap<EntryId, BTreeSet<EntryId>>, IndexError> {
         self.checked(|db| {
-            let mut statement = db.prepare_cached(
-                "SELECT entries.id FROM links JOIN entries ON entries.key = links.entry
-                 WHERE links.rel = 'contradicts' AND links.target = ?1
-                 UNION
-                 SELECT links.target FROM links JOIN entries ON entries.key = links.entry
-                 WHERE links.rel = 'contradicts' AND entries.id = ?1",
-            )?;
-            let ids = statement.query_map([id.to_string()], |row| row.get::<_, String>(0))?;
-            let mut found = BTreeSet::new();
+            let one_view = db.unchecked_transaction()?;
+            let mut found = BTreeMap::new();
             for id in ids {
-                found.insert(id?.parse().map_err(IndexError::damaged)?);
+                let against = contradicting(&one_view, id)?;
+                if !against.is_empty() {
+                    found.insert(id, against);
+                }
             }
             Ok(found)
         })
     }
+}
+
+fn contradicting(db: &Connection, id: EntryId) -> Result<BTreeSet<EntryId>, IndexError> {
+    let mut statement = db.prepare_cached(
+        "SELECT entries.id FROM links JOIN entries ON entries.key = links.entry
+         WHERE links.rel = 'contradicts' AND links.target = ?1
+         UNION
+         SELECT links.target FROM links JOIN entries ON entries.key = links.entry
+         WHERE links.rel = 'contradicts' AND entries.id = ?1",
+    )?;
+    let ids = statement.query_map([id.to_string()], |row| row.get::<_, String>(0))?;
+    let mut found = BTreeSet::new();
+    for id in ids {
+        found.insert(id?.parse().map_err(IndexError::damaged)?);
+    }
+    Ok(found)
 }
