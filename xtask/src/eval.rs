@@ -7,19 +7,28 @@
 
 mod data;
 mod figures;
+mod locomo;
+mod models;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ken_core::id::EntryId;
 use ken_core::store::{Delta, Filter, Store as _};
+use ken_engine::search::Floor;
 use ken_index::{Candidate, Embedder, Index, Least, Query, Rung};
 
+use models::{Blended, transformer};
+
 use crate::repository::{Finding, Repository};
-use data::{Asked, Set, Split};
+use data::{Asked, Set, Split, Told, proposals};
 use figures::{Mean, ndcg};
 
-const USAGE: &str = "usage: cargo xtask eval [--dir DIR] [--split dev|test]";
+const USAGE: &str =
+    "usage: cargo xtask eval [--dir DIR] [--split dev|test] [--model static|transformer]";
+
+/// Shares of the model that are tried beside its own.
+const BLENDS: &[f64] = &[0.5, 0.6, 0.7, 0.8];
 
 /// Results that count.
 const DEPTH: usize = 10;
@@ -41,34 +50,67 @@ struct Outcome {
     coverage: f64,
 }
 
+/// What is measured.
+struct Plan {
+    dir: PathBuf,
+    split: Split,
+    rung: Rung,
+}
+
 pub(crate) fn run(repository: &Repository, options: &[&str]) -> Result<Vec<Finding>, String> {
-    let (dir, split) = parse(repository, options)?;
+    let Plan { dir, split, rung } = parse(repository, options)?;
     let set = Set::load(&dir)?;
-    let mut library = Library::filled(&set)?;
+    let configured = match rung {
+        Rung::Transformer => Some(transformer()?),
+        Rung::Static | Rung::None | Rung::Http => None,
+    };
+    let mut library = Library::filled(proposals(&set.lessons)?)?;
     println!("{} lessons, split {}", set.lessons.len(), split.name());
     for rung in [Rung::None, Rung::Static] {
-        library.report(&set, split, rung)?;
+        let model = rung.built_in();
+        library.report(&set, split, (rung, model.as_deref()))?;
+        conversations(&dir, split, model.as_deref())?;
+    }
+    if let Some(model) = configured {
+        library.report(&set, split, (rung, Some(&*model)))?;
+        conversations(&dir, split, Some(&*model))?;
+        if split == Split::Dev {
+            library.try_blends(&set, model)?;
+        }
     }
     Ok(Vec::new())
 }
 
-fn parse(repository: &Repository, options: &[&str]) -> Result<(PathBuf, Split), String> {
+/// Nothing is chosen by the conversations, so they are asked with the test split only.
+fn conversations(dir: &Path, split: Split, embedder: Option<&dyn Embedder>) -> Result<(), String> {
+    if split == Split::Test {
+        println!(
+            "  {:<18} {}",
+            "conversations",
+            locomo::report(dir, embedder)?
+        );
+    }
+    Ok(())
+}
+
+fn parse(repository: &Repository, options: &[&str]) -> Result<Plan, String> {
     let mut dir = repository.root().join("../shared/eval");
-    let mut split = Split::Dev;
+    let (mut split, mut rung) = (Split::Dev, Rung::Static);
     let mut options = options.iter();
     while let Some(option) = options.next() {
         match (*option, options.next()) {
             ("--dir", Some(path)) => dir = PathBuf::from(path),
             ("--split", Some(name)) => split = Split::named(name).ok_or(USAGE)?,
+            ("--model", Some(&"static")) => rung = Rung::Static,
+            ("--model", Some(&"transformer")) => rung = Rung::Transformer,
             _ => return Err(USAGE.to_owned()),
         }
     }
-    Ok((dir, split))
+    Ok(Plan { dir, split, rung })
 }
 
 impl Library {
-    fn filled(set: &Set) -> Result<Self, String> {
-        let events = set.proposals()?;
+    fn filled(events: Vec<Told>) -> Result<Self, String> {
         let added: Vec<_> = events.iter().map(|(_, _, event)| event.clone()).collect();
         let mut index = Index::open_in_memory().map_err(|error| error.to_string())?;
         let delta = Delta {
@@ -83,12 +125,13 @@ impl Library {
         })
     }
 
-    fn report(&mut self, set: &Set, split: Split, rung: Rung) -> Result<(), String> {
-        let embedder = rung.built_in();
-        let embedder = embedder.as_deref();
-        self.index
-            .prepare_search(embedder, &mut |_, _| {})
-            .map_err(|error| error.to_string())?;
+    fn report(
+        &mut self,
+        set: &Set,
+        split: Split,
+        (rung, embedder): (Rung, Option<&dyn Embedder>),
+    ) -> Result<(), String> {
+        self.prepare(embedder)?;
         println!("\n{}:", rung.name());
         let of = |asked: &&Asked| asked.split == Some(split);
         let prose: Vec<&Asked> = set.prose.iter().filter(of).collect();
@@ -107,13 +150,40 @@ impl Library {
                 "  {name:<18} nDCG@{DEPTH} {mean}  ({} queries)",
                 asked.len()
             );
-            silence(name, &outcomes);
+            silence(name, &outcomes, embedder);
         }
-        let strangers: Vec<&Asked> = set.strangers.iter().collect();
-        // Thresholds are chosen on the first half and tried on the second.
-        let (chosen, tried) = strangers.split_at(strangers.len() / 2);
-        silence("unrelated, 1st half", &self.outcomes(chosen, embedder)?);
-        silence("unrelated, 2nd half", &self.outcomes(tried, embedder)?);
+        // Thresholds are chosen on the questions with even indexes and tried, once, on the others.
+        let (first, name) = match split {
+            Split::Dev => (0, "unrelated, even"),
+            Split::Test => (1, "unrelated, odd"),
+        };
+        let half: Vec<&Asked> = set.strangers.iter().skip(first).step_by(2).collect();
+        silence(name, &self.outcomes(&half, embedder)?, embedder);
+        Ok(())
+    }
+
+    fn prepare(&mut self, embedder: Option<&dyn Embedder>) -> Result<(), String> {
+        let prepared = self.index.prepare_search(embedder, &mut |_, _| {});
+        prepared.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Prints what other shares of a model would give.
+    fn try_blends(&self, set: &Set, model: Box<dyn Embedder>) -> Result<(), String> {
+        let mut model = Blended::new(model);
+        for blend in BLENDS {
+            model.set(*blend);
+            let mut line = format!("  share {blend:.1}:");
+            for (name, asked) in [("prose", &set.prose), ("code", &set.code)] {
+                let asked: Vec<&Asked> = asked
+                    .iter()
+                    .filter(|it| it.split == Some(Split::Dev))
+                    .collect();
+                let outcomes = self.outcomes(&asked, Some(&model))?;
+                let scores: Vec<f64> = outcomes.iter().map(|it| 100.0 * it.ndcg).collect();
+                line += &format!(" {name} {}", Mean::of(&scores));
+            }
+            println!("{line}");
+        }
         Ok(())
     }
 
@@ -126,18 +196,7 @@ impl Library {
     }
 
     fn outcome(&self, asked: &Asked, embedder: Option<&dyn Embedder>) -> Result<Outcome, String> {
-        let query = Query {
-            text: &asked.text,
-            filter: &Filter::default(),
-            paths: &[],
-            least: Least::NOTHING,
-            embedder,
-            limit: DEPTH,
-        };
-        let found = self
-            .index
-            .candidates(&query)
-            .map_err(|error| error.to_string())?;
+        let found = self.candidates(asked, embedder)?;
         let hits: Vec<bool> = found
             .iter()
             .map(|it| asked.relevant.contains(&self.lessons[&it.entry.id]))
@@ -149,15 +208,42 @@ impl Library {
             coverage: most(|it| it.coverage),
         })
     }
+
+    /// Returns the names of what is found, best first.
+    fn found(
+        &self,
+        asked: &Asked,
+        embedder: Option<&dyn Embedder>,
+    ) -> Result<Vec<&String>, String> {
+        let found = self.candidates(asked, embedder)?;
+        Ok(found.iter().map(|it| &self.lessons[&it.entry.id]).collect())
+    }
+
+    fn candidates(
+        &self,
+        asked: &Asked,
+        embedder: Option<&dyn Embedder>,
+    ) -> Result<Vec<Candidate>, String> {
+        let query = Query {
+            text: &asked.text,
+            filter: &Filter::default(),
+            paths: &[],
+            least: Least::NOTHING,
+            embedder,
+            limit: DEPTH,
+        };
+        let found = self.index.candidates(&query);
+        found.map_err(|error| error.to_string())
+    }
 }
 
 /// Prints how many queries would be answered at which threshold.
-fn silence(name: &str, outcomes: &[Outcome]) {
+fn silence(name: &str, outcomes: &[Outcome], embedder: Option<&dyn Embedder>) {
     let share = |passes: &dyn Fn(&Outcome) -> bool| {
         100.0 * outcomes.iter().filter(|it| passes(it)).count() as f64 / outcomes.len() as f64
     };
     let mut line = format!("  {name:<20} cosine");
-    for least in [0.50, 0.55, 0.60, 0.65, 0.70, 0.75] {
+    for least in [0.36, 0.46, 0.50, 0.55, 0.60, 0.65, 0.70, 0.75] {
         line += &format!(" {least:.2}:{:.0}%", share(&|it| least <= it.cosine));
     }
     line += "  coverage";
@@ -165,4 +251,10 @@ fn silence(name: &str, outcomes: &[Outcome]) {
         line += &format!(" {least:.1}:{:.0}%", share(&|it| least <= it.coverage));
     }
     println!("{line}");
+    let thresholds = embedder.map(|it| it.model().thresholds);
+    for (floor, word) in [(Floor::Relevant, "relevant"), (Floor::Strict, "strict")] {
+        let least = floor.least(thresholds);
+        let answered = share(&|it| least.is_met(it.cosine, it.coverage));
+        println!("  {name:<20} answered at {word}: {answered:.1}%");
+    }
 }

@@ -146,6 +146,7 @@ fn code(error: &Error) -> &'static str {
         Error::NoSuchEvent(_) => "no_such_event",
         Error::TooLarge { .. } => "too_large",
         Error::Usage(_) => "usage",
+        Error::Model(_) => "model",
         Error::BulkLoss { .. } => "bulk_loss",
         Error::Disk(_)
         | Error::Append(_)
@@ -208,6 +209,7 @@ fn hint(error: &Error) -> Option<String> {
         | Error::NotFound(_)
         | Error::Ambiguous { .. }
         | Error::Usage(_)
+        | Error::Model(_)
         | Error::BulkLoss { .. }
         | Error::Disk(_)
         | Error::Append(_)

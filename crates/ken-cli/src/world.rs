@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `KEN_ACTOR` | who acts, where `--by` says nothing |
 //! | `KEN_NOW`, `KEN_SEED` | a clock that stands still and known ids: for tests and recordings only |
+//! | `KEN_MODEL_HUB`, `KEN_MODELS` | where models are fetched from, and the folder they are kept in |
 //! | `GIT_DIR`, `GIT_WORK_TREE` | as git reads them |
 //!
 //! Finding out who acts may run git, so it is done for commands that write and for no others.
@@ -144,6 +145,27 @@ fn git_email(start: &Path) -> Option<Actor> {
     let output = git.output().ok().filter(|output| output.status.success())?;
     let email = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     (!email.is_empty()).then(|| Actor::from_claim(Role::Human, &email))
+}
+
+/// Returns where models are fetched from, if somebody says so.
+pub(crate) fn model_hub() -> Option<String> {
+    variable("KEN_MODEL_HUB")
+}
+
+/// Returns the folder models are kept in: one for all repositories of a user.
+pub(crate) fn models() -> Result<PathBuf, Failure> {
+    let path = |name: &str| variable(name).map(PathBuf::from);
+    let home = |below: &str| path("HOME").map(|home| home.join(below));
+    let cache = match env::consts::OS {
+        "windows" => path("LOCALAPPDATA"),
+        "macos" => home("Library/Caches"),
+        _ => path("XDG_CACHE_HOME").or_else(|| home(".cache")),
+    };
+    let models = path("KEN_MODELS").or_else(|| Some(cache?.join("ken").join("models")));
+    models.ok_or_else(|| {
+        Failure::usage("there is no cache folder to keep a model in")
+            .with_hint("say where with KEN_MODELS")
+    })
 }
 
 fn user() -> Actor {

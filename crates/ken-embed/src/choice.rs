@@ -6,6 +6,8 @@ use std::path::PathBuf;
 #[cfg(feature = "http")]
 use crate::http::{Endpoint, EndpointError, Http};
 use crate::model::Embedder;
+#[cfg(feature = "transformer")]
+use crate::model::Known;
 use crate::rung::Rung;
 use crate::static_table::StaticTable;
 #[cfg(feature = "transformer")]
@@ -17,6 +19,8 @@ pub enum Choice {
     #[cfg(feature = "transformer")]
     Transformer {
         folder: PathBuf,
+        /// What an [`Embedder`] of this folder said to remember.
+        known: Option<Known>,
     },
     #[cfg(feature = "http")]
     Http(Endpoint),
@@ -56,8 +60,8 @@ impl Choice {
     pub fn open(&self) -> Result<Option<Box<dyn Embedder>>, ChoiceError> {
         Ok(match self {
             #[cfg(feature = "transformer")]
-            Self::Transformer { folder } => {
-                let opened = Transformer::open(folder);
+            Self::Transformer { folder, known } => {
+                let opened = Transformer::open_known(folder, known.as_ref());
                 let opened = opened.map_err(|source| ChoiceError::Transformer {
                     folder: folder.clone(),
                     source,
@@ -91,6 +95,7 @@ mod tests {
     fn a_folder_that_is_not_there_is_named() {
         let choice = Choice::Transformer {
             folder: "no-such-folder".into(),
+            known: None,
         };
         assert_eq!(choice.rung(), Rung::Transformer);
         let error = choice.open().unwrap_err().to_string();

@@ -22,6 +22,7 @@ use crate::model::{EmbedError, Embedder, Model, Thresholds, check_lengths};
 use crate::vector::Vector;
 use endpoint::Address;
 
+pub(crate) use endpoint::Reach;
 pub use endpoint::{Dialect, Endpoint, EndpointError, Plain};
 
 /// Time one request may take from the first byte sent to the last received.
@@ -61,8 +62,8 @@ impl Http {
     pub fn open(endpoint: &Endpoint) -> Result<Self, EndpointError> {
         let address = Address::check(endpoint)?;
         Ok(Self {
-            agent: agent(&address)?,
-            model: describe(endpoint),
+            agent: agent(address.reach(), Some(TIMEOUT))?,
+            model: describe(endpoint, address.reach()),
             address,
         })
     }
@@ -155,28 +156,30 @@ pub enum ProbeError {
     Embed(#[from] EmbedError),
 }
 
-fn describe(endpoint: &Endpoint) -> Model {
-    let (kind, name) = (endpoint.dialect.name(), &endpoint.model);
+/// The same name on another server may be another model, so the server is part of the id.
+fn describe(endpoint: &Endpoint, reach: &Reach) -> Model {
+    let (kind, name, at) = (endpoint.dialect.name(), &endpoint.model, &reach.authority);
     let dimension = endpoint.dimension;
     Model {
-        id: Cow::Owned(format!("{kind}:{name}/{dimension}")),
+        id: Cow::Owned(format!("{kind}:{name}@{at}/{dimension}")),
         dimension,
         blend: BLEND_UNKNOWN,
         thresholds: THRESHOLDS_UNKNOWN,
     }
 }
 
-fn agent(address: &Address) -> Result<Agent, EndpointError> {
+/// Makes a client that follows no redirect.
+pub(crate) fn agent(reach: &Reach, whole: Option<Duration>) -> Result<Agent, EndpointError> {
     let mut config = Agent::config_builder()
-        .timeout_global(Some(TIMEOUT))
+        .timeout_global(whole)
         .timeout_connect(Some(CONNECT_TIMEOUT))
         .max_redirects(0)
         .http_status_as_error(false)
-        .proxy(match address.is_loopback() {
+        .proxy(match reach.is_loopback {
             true => None,
             false => Proxy::try_from_env(),
         });
-    if address.is_encrypted() {
+    if reach.is_encrypted {
         config = config.tls_config(tls()?);
     }
     Ok(config.build().into())
@@ -211,7 +214,7 @@ fn cut(text: &str) -> &str {
     clippy::wildcard_enum_match_arm,
     reason = "not our enums; what is not named has a word too"
 )]
-fn reason(error: &ureq::Error) -> &'static str {
+pub(crate) fn reason(error: &ureq::Error) -> &'static str {
     match error {
         ureq::Error::Timeout(_) => "it took too long",
         ureq::Error::HostNotFound => "its name is not known",

@@ -6,7 +6,7 @@
 //!
 //! Does not store, search or rank. What is always there never opens a socket or a file. The two rungs that
 //! need a configuration, each behind a feature, open what it names and nothing else: `transformer` the
-//! files of a folder, `http` a connection to an endpoint.
+//! files of a folder, `http` a connection to an endpoint. With both, `fetch` gets a folder from a model hub.
 //!
 //! Invariant: the same text and the built-in model give the same bytes on every machine. A transformer
 //! gives the same to rounding, an endpoint whatever it gives; neither shares an id with another model.
@@ -14,6 +14,8 @@
 mod choice;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(all(feature = "http", feature = "transformer"))]
+mod hub;
 mod model;
 mod rung;
 mod static_table;
@@ -26,7 +28,9 @@ mod wordpiece;
 pub use choice::{Choice, ChoiceError};
 #[cfg(feature = "http")]
 pub use http::{Dialect, Endpoint, EndpointError, Http, Plain, ProbeError};
-pub use model::{EmbedError, Embedder, Model, TEXT_BYTES_MAX, Thresholds};
+#[cfg(all(feature = "http", feature = "transformer"))]
+pub use hub::{FetchError, Fetched, HUB, fetch};
+pub use model::{EmbedError, Embedder, Known, Model, TEXT_BYTES_MAX, Thresholds};
 pub use rung::Rung;
 pub use static_table::StaticTable;
 pub use tokens::count_tokens;

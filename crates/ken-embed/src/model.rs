@@ -8,8 +8,13 @@ use crate::vector::Vector;
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// Turns texts into vectors of one model.
-pub trait Embedder: std::fmt::Debug {
+pub trait Embedder: std::fmt::Debug + Send + Sync {
     fn model(&self) -> &Model;
+
+    /// Returns what makes opening it again quick, where there is something.
+    fn known(&self) -> Option<&Known> {
+        None
+    }
 
     /// Embeds each text by itself; the answer has one vector a text, in the same order.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>, EmbedError>;
@@ -25,6 +30,16 @@ pub struct Model {
     /// Share of the model's score in the sum with the keyword score, both stretched to [0, 1].
     pub blend: f64,
     pub thresholds: Thresholds,
+}
+
+/// A digest, and how a folder looked from outside when it was taken.
+///
+/// Hashing the weights takes longer than anything else about opening a model; whoever keeps this saves it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Size and times of the weights, and the digest of everything smaller.
+    pub stamp: String,
+    pub digest: String,
 }
 
 /// Cosines with a meaning, measured for one model on the development split of the evaluation set.
@@ -50,6 +65,8 @@ pub enum EmbedError {
     Refused { host: String, status: u16 },
     #[error("the answer of `{host}` is not one vector a text")]
     Answer { host: String },
+    #[error("the model's weights changed while it was in use")]
+    Changed,
     #[error("the model answered with {found} components; it is configured with {wanted}")]
     Dimension { found: usize, wanted: usize },
 }

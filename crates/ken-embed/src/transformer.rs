@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 
-use crate::model::{EmbedError, Embedder, Model, Thresholds, check_lengths};
+use crate::model::{EmbedError, Embedder, Known, Model, Thresholds, check_lengths};
 use crate::vector::Vector;
 use folder::Folder;
 
@@ -72,7 +72,12 @@ pub struct Transformer {
 impl Transformer {
     /// Reads all of a model's files; a hundred megabytes are usual.
     pub fn open(folder: &Path) -> Result<Self, FolderError> {
-        let folder = Folder::read(folder)?;
+        Self::open_known(folder, None)
+    }
+
+    /// Does what [`open`](Self::open) does, and less where `known` still says what the weights are.
+    pub fn open_known(folder: &Path, known: Option<&Known>) -> Result<Self, FolderError> {
+        let folder = Folder::read(folder, known)?;
         let model = describe(&folder);
         Ok(Self { folder, model })
     }
@@ -84,11 +89,16 @@ impl Transformer {
         let mut vectors = vec![Vec::new(); texts.len()];
         for batch in batches(&ids) {
             let part: Vec<Vec<u32>> = batch.iter().map(|index| ids[*index].clone()).collect();
-            for (index, vector) in batch.iter().zip(self.folder.encoder.encode(&part)) {
+            let encoded = self.folder.encoder.encode(&part);
+            for (index, vector) in batch.iter().zip(encoded.map_err(|_| EmbedError::Changed)?) {
                 vectors[*index] = vector;
             }
         }
-        Ok(vectors)
+        // Vectors of two models must not come under one id.
+        match self.folder.is_unchanged() {
+            true => Ok(vectors),
+            false => Err(EmbedError::Changed),
+        }
     }
 
     fn ids(&self, text: &str) -> Vec<u32> {
@@ -104,6 +114,11 @@ impl Transformer {
 impl Embedder for Transformer {
     fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// Nothing where the weights changed a moment ago.
+    fn known(&self) -> Option<&Known> {
+        self.folder.known.as_ref()
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>, EmbedError> {

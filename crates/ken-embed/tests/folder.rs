@@ -219,3 +219,70 @@ fn files_that_lack_or_are_damaged_are_named() {
     let error = Transformer::open(folder.path()).unwrap_err();
     assert!(matches!(error, FolderError::Weights { .. }), "{error}");
 }
+
+/// Makes the weights look as if nobody had touched them for long.
+fn settle(folder: &Path) {
+    let weights = fs::File::options()
+        .write(true)
+        .open(folder.join("model.safetensors"));
+    weights
+        .unwrap()
+        .set_modified(std::time::UNIX_EPOCH)
+        .unwrap();
+}
+
+#[test]
+fn a_digest_is_remembered_only_of_weights_that_are_as_they_were() {
+    let folder = folder();
+    let path = folder.path();
+    assert!(Transformer::open(path).unwrap().known().is_none());
+    settle(path);
+    let opened = Transformer::open(path).unwrap();
+    let known = opened.known().unwrap().clone();
+    // That another digest is believed shows that nothing was hashed.
+    let mut other = known.clone();
+    other.digest = "0".repeat(64);
+    let believed = Transformer::open_known(path, Some(&other)).unwrap();
+    assert!(believed.model().id.ends_with("/0000000000000000"));
+    let id = |known| {
+        Transformer::open_known(path, Some(known))
+            .unwrap()
+            .model()
+            .id
+            .clone()
+    };
+    assert_eq!(id(&known), opened.model().id);
+    other.digest = "no digest".to_owned();
+    assert_eq!(id(&other), opened.model().id);
+    // The same size and time, other numbers: only the system's own time of change differs.
+    let mut weights = fs::read(path.join("model.safetensors")).unwrap();
+    *weights.last_mut().unwrap() ^= 1;
+    write(path, "model.safetensors", weights);
+    settle(path);
+    #[cfg(unix)]
+    assert_ne!(id(&known), opened.model().id);
+    // So is another vocabulary.
+    write(path, "vocab.txt", TOKENS.join("\n").replace("##b", "##c"));
+    assert_ne!(id(&known), opened.model().id);
+}
+
+#[test]
+fn weights_that_change_under_way_give_no_vector() {
+    let folder = folder();
+    let model = Transformer::open(folder.path()).unwrap();
+    assert!(model.embed(&["a"]).is_ok());
+    let path = folder.path().join("model.safetensors");
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.set_len(10).unwrap();
+    assert_eq!(model.embed(&["a"]), Err(ken_embed::EmbedError::Changed));
+}
+
+#[test]
+fn a_module_nobody_runs_is_refused_by_name() {
+    let folder = folder();
+    let modules = json!([{"type": "sentence_transformers.models.Transformer"},
+        {"type": "sentence_transformers.models.Dense"}]);
+    write(folder.path(), "modules.json", modules.to_string());
+    let error = Transformer::open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("`Dense`"), "{error}");
+}

@@ -22,6 +22,7 @@ use ken_ledger::{Dir as _, GitEnv, Ledger, Place, ReadError, SegmentName, Writte
 use crate::admission::admitted;
 use crate::error::Error;
 use crate::files::{Views, ken_dir};
+use crate::model::Serving;
 use crate::notice::Notice;
 use crate::tombstone::Stones;
 use crate::world::World;
@@ -57,6 +58,8 @@ pub struct Engine {
     pub(crate) absorbed: bool,
     /// Whether copies of blanked events were looked for in this process already.
     pub(crate) scrubbed: bool,
+    /// The model that serves, once a search asked.
+    pub(crate) serving: Option<Arc<Serving>>,
 }
 
 impl Engine {
@@ -84,6 +87,7 @@ impl Engine {
             stones: None,
             absorbed: false,
             scrubbed: false,
+            serving: None,
         };
         engine.refresh()?;
         Ok(engine)

@@ -7,6 +7,8 @@ use ken_index::RefreshError;
 use ken_ledger::DiskError;
 use ken_ledger::git::GitError;
 
+use crate::model::ModelError;
+
 /// Why a use case did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -33,6 +35,8 @@ pub enum Error {
     Usage(String),
     #[error("{count} entry files are gone at once")]
     BulkLoss { count: usize, files: Vec<String> },
+    #[error(transparent)]
+    Model(#[from] ModelError),
     #[error(transparent)]
     Disk(#[from] DiskError),
     #[error(transparent)]
@@ -100,6 +104,7 @@ impl Error {
             | Self::NoSuchEvent(_)
             | Self::TooLarge { .. }
             | Self::Usage(_)
+            | Self::Model(_)
             | Self::TooNew { .. } => Kind::User,
             Self::Refused(_) | Self::Guarded(_) | Self::BulkLoss { .. } => Kind::Refused,
             Self::Replace(ken_ledger::replace::ReplaceError::Busy(_)) => Kind::Busy,
@@ -135,6 +140,7 @@ impl Error {
             Self::Read(_) | Self::Damaged { .. } => {
                 Some("`ken ledger check` lists every damaged line; `git checkout` restores a committed segment".to_owned())
             }
+            Self::Model(error) => error.hint(),
             Self::Index(error) if error.is_damage() => {
                 Some("`ken ledger check` lists every damaged line".to_owned())
             }

@@ -5,7 +5,7 @@
 //! plain data for the command line, MCP and HTTP alike.
 //!
 //! Reading order: [`engine`] holds the ledger and its index together, [`entries`] the verbs,
-//! [`lookup`] the questions, [`search`] and [`brief`] what answers them, [`sync`] what people edit by hand, [`upkeep`] packing, blanking and
+//! [`lookup`] the questions, [`search`] and [`brief`] what answers them, [`model`] which model helps, [`sync`] what people edit by hand, [`upkeep`] packing, blanking and
 //! recovery, [`init`] coming and going.
 
 pub mod admission;
@@ -18,6 +18,7 @@ mod files;
 mod git;
 pub mod init;
 pub mod lookup;
+pub mod model;
 pub mod notice;
 pub mod scoring;
 pub mod search;

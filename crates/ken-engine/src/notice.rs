@@ -2,6 +2,7 @@
 
 use ken_core::actor::Actor;
 use ken_core::id::EntryId;
+use ken_index::Rung;
 
 /// Something worth telling; never an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +37,11 @@ pub enum Notice {
     },
     /// The index was damaged or of another version and was built anew.
     IndexRebuilt,
+    /// The model chosen here does not serve, and what serves instead.
+    ModelMissing {
+        why: String,
+        served_by: Rung,
+    },
 }
 
 /// What a person did to an entry's file.

@@ -7,6 +7,7 @@ mod asked;
 mod scorer;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use ken_core::entry::Entry;
 use ken_core::facts::EntryFacts;
@@ -15,12 +16,13 @@ use ken_core::score::{Explained, Role, Withheld};
 use ken_core::store::{Filter, Store as _};
 use ken_core::surface::{Finding, Page, Room, Tier};
 use ken_core::text::Tag;
-use ken_index::{Candidate, Query, Rung, count_tokens};
+use ken_index::{Candidate, IndexError, Query, Rung, count_tokens};
 use ken_ledger::layout::KEN_DIR;
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::ENTRIES_DIR;
+use crate::model::Serving;
 use scorer::Scorer;
 
 pub use asked::{Asked, from_error, from_file};
@@ -149,27 +151,53 @@ impl Engine {
         search: &Search,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Answer, Error> {
-        let served_by = self.rung();
-        let embedder = served_by.built_in();
-        let embedder = embedder.as_deref();
-        self.index.prepare_search(embedder, progress)?;
+        let (serving, found) = self.find_candidates(search, progress)?;
         let scorer = Scorer {
             search,
             weights: self.scoring()?.weights,
             now: self.now(),
-            thresholds: embedder.map(|it| it.model().thresholds),
         };
-        let found = self.index.candidates(&Query {
+        let mut answer = scorer.answer(serving.rung(), found);
+        self.bring_opponents(&mut answer, &scorer)?;
+        Ok(answer)
+    }
+
+    /// Returns what may answer and the model that found it: the chosen one, or what serves in its stead.
+    fn find_candidates(
+        &mut self,
+        search: &Search,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<(Arc<Serving>, Vec<Candidate>), Error> {
+        let serving = self.serving()?;
+        match self.candidates(search, &serving, progress) {
+            Err(Error::Index(IndexError::Embed(why))) if serving.is_configured() => {
+                let serving = self.serve_instead(why.to_string())?;
+                let found = self.candidates(search, &serving, progress)?;
+                Ok((serving, found))
+            }
+            found => Ok((serving, found?)),
+        }
+    }
+
+    fn candidates(
+        &mut self,
+        search: &Search,
+        serving: &Serving,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Vec<Candidate>, Error> {
+        let embedder = serving.embedder();
+        match serving.keeps_vectors() {
+            true => self.index.prepare_words()?,
+            false => self.index.prepare_search(embedder, progress).map(drop)?,
+        }
+        Ok(self.index.candidates(&Query {
             text: &search.query,
             filter: &search.filter,
             paths: &search.paths,
-            least: scorer.least(),
+            least: search.floor.least(embedder.map(|it| it.model().thresholds)),
             embedder,
             limit: SCORED_MAX,
-        })?;
-        let mut answer = scorer.answer(served_by, found);
-        self.bring_opponents(&mut answer, &scorer)?;
-        Ok(answer)
+        })?)
     }
 
     /// Names the entries that contradict a hit and brings along those the search did not find.
@@ -208,11 +236,6 @@ impl Engine {
             open.entry(other).or_default().insert(one);
         }
         Ok(open)
-    }
-
-    /// Returns the kind of model that serves here.
-    fn rung(&self) -> Rung {
-        Rung::Static
     }
 }
 

@@ -157,7 +157,8 @@ fn absorbed(engine: &mut Engine) -> Vec<String> {
             | Notice::ManyFilesGone { .. }
             | Notice::Scrubbed { .. }
             | Notice::ScrubWaits { .. }
-            | Notice::IndexRebuilt => None,
+            | Notice::IndexRebuilt
+            | Notice::ModelMissing { .. } => None,
         });
     edits.collect()
 }

@@ -17,6 +17,7 @@ mod database;
 mod error;
 mod fold;
 mod gather;
+mod held;
 mod index;
 mod listing;
 mod refresh;
@@ -25,9 +26,16 @@ mod scan;
 mod search;
 mod segment;
 
-pub use ken_embed::{Embedder, Rung, Thresholds, count_tokens};
+pub use ken_embed::{
+    Choice, ChoiceError, EmbedError, Embedder, Known, Model, Rung, Thresholds, Vector, count_tokens,
+};
+#[cfg(feature = "http")]
+pub use ken_embed::{Dialect, Endpoint, EndpointError, Http, Plain, ProbeError};
+#[cfg(all(feature = "http", feature = "transformer"))]
+pub use ken_embed::{FetchError, Fetched, HUB, fetch};
 
 pub use error::{IndexError, RefreshError};
+pub use held::Held;
 pub use index::Index;
 pub use refresh::{Rebuilt, Refreshed, Torn};
 pub use search::{Candidate, Least, Query};

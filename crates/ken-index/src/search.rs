@@ -74,7 +74,9 @@ impl Least {
         coverage: f64::NEG_INFINITY,
     };
 
-    fn is_met(self, cosine: f64, coverage: f64) -> bool {
+    /// Returns whether an entry answers well enough.
+    #[must_use]
+    pub fn is_met(self, cosine: f64, coverage: f64) -> bool {
         self.cosine <= cosine || self.coverage <= coverage
     }
 }

@@ -91,6 +91,23 @@ impl Ledger {
             .map_err(DiskError::on("write", BLANKED_FILE))
     }
 
+    /// Returns a file of the state all worktrees share, if it is there.
+    ///
+    /// In git no tracked file is among them: the folder lies in git's own.
+    pub fn local_file(&self, name: &str) -> Result<Option<Vec<u8>>, DiskError> {
+        read_if_there(&*self.parts.local, name)
+    }
+
+    /// Writes a file of the state all worktrees share.
+    pub fn write_local_file(&self, name: &str, bytes: &[u8]) -> Result<(), DiskError> {
+        let local = &*self.parts.local;
+        let write = || {
+            local.create_dirs("")?;
+            local.replace(name, bytes)
+        };
+        write().map_err(DiskError::on("write", name))
+    }
+
     /// Takes the lock of all worktrees, waiting for it.
     pub(crate) fn lock(&self) -> Result<LockGuard, DiskError> {
         let taken = self.take_lock(Wait::UntilFree).transpose();

@@ -28,8 +28,8 @@ pub(super) struct Set {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Lesson {
-    id: String,
-    statement: String,
+    pub(super) id: String,
+    pub(super) statement: String,
 }
 
 /// A query.
@@ -41,6 +41,9 @@ pub(super) struct Asked {
     /// What part of its words its answer has.
     pub(super) overlap: Option<f64>,
 }
+
+/// An entry, the name of what it tells, and the event that proposes it.
+pub(super) type Told = (EntryId, String, Recorded);
 
 /// Queries to tune on, and queries to judge by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -89,34 +92,34 @@ impl Set {
             strangers: strangers(&dir.join("locomo10.json"))?,
         })
     }
+}
 
-    /// Returns the lessons as events, each with its entry and its own name.
-    pub(super) fn proposals(&self) -> Result<Vec<(EntryId, String, Recorded)>, String> {
-        let mut dice = Dice::new(1);
-        let now: Timestamp = "2026-01-02T03:04:05Z".parse().expect("a time");
-        let node = NodeId::new(dice.random());
-        let by = Actor::from_claim(Role::Import, "eval");
-        let mut seen = None;
-        let mut events = Vec::with_capacity(self.lessons.len());
-        for lesson in &self.lessons {
-            let id = EventId::new(now, dice.random());
-            let entry = EntryId::created_by(id, Kind::Learning);
-            let draft = Draft {
-                about: vec![entry.into()],
-                body: Body::Proposed(proposed(lesson)?),
-            };
-            let mut clock = Clock {
-                node,
-                now,
-                seen,
-                ids: &mut dice,
-            };
-            let event = clock.stamp_as(id, draft, &by, admission());
-            seen = clock.seen;
-            events.push((entry, lesson.id.clone(), Recorded::new(event)));
-        }
-        Ok(events)
+/// Returns the lessons as events, each with its entry and its own name.
+pub(super) fn proposals(lessons: &[Lesson]) -> Result<Vec<Told>, String> {
+    let mut dice = Dice::new(1);
+    let now: Timestamp = "2026-01-02T03:04:05Z".parse().expect("a time");
+    let node = NodeId::new(dice.random());
+    let by = Actor::from_claim(Role::Import, "eval");
+    let mut seen = None;
+    let mut events = Vec::with_capacity(lessons.len());
+    for lesson in lessons {
+        let id = EventId::new(now, dice.random());
+        let entry = EntryId::created_by(id, Kind::Learning);
+        let draft = Draft {
+            about: vec![entry.into()],
+            body: Body::Proposed(proposed(lesson)?),
+        };
+        let mut clock = Clock {
+            node,
+            now,
+            seen,
+            ids: &mut dice,
+        };
+        let event = clock.stamp_as(id, draft, &by, admission());
+        seen = clock.seen;
+        events.push((entry, lesson.id.clone(), Recorded::new(event)));
     }
+    Ok(events)
 }
 
 fn proposed(lesson: &Lesson) -> Result<Proposed, String> {
@@ -160,6 +163,6 @@ fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, String> {
         .collect()
 }
 
-fn read(path: &Path) -> Result<String, String> {
+pub(super) fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }

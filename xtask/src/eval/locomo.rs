@@ -58,7 +58,10 @@ pub(super) fn report(dir: &Path, embedder: Option<&dyn Embedder>) -> Result<Stri
         }
     }
     let mean = Mean::of(&recalls);
-    Ok(format!("recall@{DEPTH} {mean}  ({} questions)", recalls.len()))
+    Ok(format!(
+        "recall@{DEPTH} {mean}  ({} questions)",
+        recalls.len()
+    ))
 }
 
 impl Conversation {
@@ -67,8 +70,12 @@ impl Conversation {
             let number = name.strip_prefix("session_");
             number.is_some_and(|number| number.chars().all(|c| c.is_ascii_digit()))
         };
-        let sessions = self.conversation.iter().filter(|(name, _)| is_session(name));
-        let turns = sessions.flat_map(|(_, turns)| Vec::<Turn>::deserialize(turns).unwrap_or_default());
+        let sessions = self
+            .conversation
+            .iter()
+            .filter(|(name, _)| is_session(name));
+        let turns =
+            sessions.flat_map(|(_, turns)| Vec::<Turn>::deserialize(turns).unwrap_or_default());
         turns.map(Turn::into_lesson).collect()
     }
 
@@ -76,7 +83,11 @@ impl Conversation {
         let answerable = self.qa.iter().filter(|it| it.category != UNANSWERABLE);
         let asked = answerable.map(|it| Asked {
             text: it.question.clone(),
-            relevant: it.evidence.iter().flat_map(|text| turn_names(text)).collect(),
+            relevant: it
+                .evidence
+                .iter()
+                .flat_map(|text| turn_names(text))
+                .collect(),
             split: None,
             overlap: None,
         });
@@ -90,10 +101,17 @@ impl Conversation {
 
 impl Turn {
     fn into_lesson(self) -> Lesson {
-        let image = self.blip_caption.map(|caption| format!(" [image: {caption}]"));
+        let image = self
+            .blip_caption
+            .map(|caption| format!(" [image: {caption}]"));
         Lesson {
             id: self.dia_id,
-            statement: format!("{}: {}{}", self.speaker, self.text, image.unwrap_or_default()),
+            statement: format!(
+                "{}: {}{}",
+                self.speaker,
+                self.text,
+                image.unwrap_or_default()
+            ),
         }
     }
 }

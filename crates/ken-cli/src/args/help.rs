@@ -27,7 +27,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Look after the store",
-        &["doctor", "scoring", "index", "ledger"],
+        &["doctor", "scoring", "model", "index", "ledger"],
     ),
     (
         "Ken itself",

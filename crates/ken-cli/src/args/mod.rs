@@ -6,6 +6,7 @@
 mod entry;
 mod filter;
 mod help;
+mod model;
 mod search;
 mod upkeep;
 mod words;
@@ -21,6 +22,7 @@ pub(crate) use entry::{
 };
 pub(crate) use filter::ListArgs;
 pub(crate) use help::command;
+pub(crate) use model::{AddModelArgs, ModelCommand};
 pub(crate) use search::{BriefArgs, BrowseArgs, HandArgs, ScoringCommand, SearchArgs, Share};
 pub(crate) use upkeep::{
     BlankArgs, CompletionsArgs, ExportArgs, ExportForm, FrictionCommand, IndexCommand,
@@ -165,6 +167,9 @@ pub(crate) enum Verb {
     /// Look after the derived index
     #[command(subcommand)]
     Index(IndexCommand),
+    /// Choose the model that helps a search find what is meant
+    #[command(subcommand)]
+    Model(ModelCommand),
     /// Look after the ledger's files
     #[command(subcommand)]
     Ledger(LedgerCommand),

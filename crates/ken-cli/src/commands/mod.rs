@@ -23,6 +23,7 @@ mod list;
 mod log;
 mod man;
 mod mark;
+mod model;
 mod promote;
 mod quarantine;
 mod recover;
@@ -134,6 +135,7 @@ impl Session<'_> {
             Verb::Recover(args) => recover::run(self, &args),
             Verb::Blank(args) => blank::run(self, &args),
             Verb::Index(command) => index::run(self, &command),
+            Verb::Model(command) => model::run(self, &command),
             Verb::Ledger(command) => ledger::run(self, command),
             Verb::Scoring { command } => scoring::run(self, command),
             Verb::Doctor => doctor::run(self),

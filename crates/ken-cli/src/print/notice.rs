@@ -1,5 +1,6 @@
 //! What happened beside the answer, in plain words, with what to do about it.
 
+use ken_engine::model::Rung;
 use ken_engine::notice::{Edit, Notice};
 
 use super::counted;
@@ -40,6 +41,13 @@ pub(super) fn words(notice: &Notice) -> String {
         }
         Notice::IndexRebuilt => {
             "the index was damaged or of another version and was built anew".to_owned()
+        }
+        Notice::ModelMissing { why, served_by } => {
+            let instead = match served_by {
+                Rung::None => "keywords alone answer, and its vectors are kept",
+                Rung::Static | Rung::Transformer | Rung::Http => "the built-in model answers",
+            };
+            format!("the model chosen here does not serve: {why}; {instead}; see `ken model show`")
         }
     }
 }

@@ -52,6 +52,7 @@ fn help_groups_commands_by_task() {
     Look after the store:
       doctor       Look the installation over
       scoring      Show or set how much each signal counts when entries are ranked
+      model        Choose the model that helps a search find what is meant
       index        Look after the derived index
       ledger       Look after the ledger's files
 

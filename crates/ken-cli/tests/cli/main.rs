@@ -10,6 +10,7 @@ mod help;
 mod init;
 mod knowledge;
 mod many;
+mod model;
 mod reading;
 mod search;
 mod source_tests;

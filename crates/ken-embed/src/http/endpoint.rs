@@ -69,11 +69,19 @@ pub enum EndpointError {
 pub(super) struct Address {
     dialect: Dialect,
     url: String,
-    host: String,
     model: String,
     key: Option<Key>,
-    is_encrypted: bool,
-    is_loopback: bool,
+    reach: Reach,
+}
+
+/// How far a request to an address goes, and in which form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reach {
+    pub(crate) host: String,
+    /// The host with its port.
+    pub(crate) authority: String,
+    pub(crate) is_encrypted: bool,
+    pub(crate) is_loopback: bool,
 }
 
 /// The value of a header; never shown.
@@ -108,22 +116,12 @@ impl Dialect {
 
 impl Address {
     pub(super) fn check(endpoint: &Endpoint) -> Result<Self, EndpointError> {
-        let uri: Uri = endpoint.url.parse().map_err(|_| EndpointError::Url)?;
-        let is_encrypted = match uri.scheme_str() {
-            Some("https") => true,
-            Some("http") => false,
-            _ => return Err(EndpointError::Url),
-        };
-        let authority = uri.authority().ok_or(EndpointError::Url)?;
-        if authority.as_str().contains('@') {
-            return Err(EndpointError::Credentials);
-        }
-        if uri.query().is_some() || authority.host().is_empty() {
+        let reach = Reach::of(&endpoint.url)?;
+        if endpoint.url.contains(['?', '#']) {
             return Err(EndpointError::Url);
         }
-        let host = authority.host().to_owned();
-        let is_loopback = is_loopback(&host);
-        let is_open = !is_encrypted && !is_loopback;
+        let is_open = !reach.is_encrypted && !reach.is_loopback;
+        let host = reach.host.clone();
         if is_open && endpoint.plain == Plain::Loopback {
             return Err(EndpointError::Plain { host });
         }
@@ -140,15 +138,13 @@ impl Address {
         Ok(Self {
             dialect: endpoint.dialect,
             url: endpoint.dialect.url(&endpoint.url),
-            host,
             model: endpoint.model.clone(),
             key: endpoint
                 .key_variable
                 .as_deref()
                 .map(Key::read)
                 .transpose()?,
-            is_encrypted,
-            is_loopback,
+            reach,
         })
     }
 
@@ -161,7 +157,11 @@ impl Address {
     }
 
     pub(super) fn host(&self) -> &str {
-        &self.host
+        &self.reach.host
+    }
+
+    pub(super) fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     pub(super) fn model(&self) -> &str {
@@ -171,13 +171,30 @@ impl Address {
     pub(super) fn authorization(&self) -> Option<&str> {
         self.key.as_ref().map(|key| &*key.0)
     }
+}
 
-    pub(super) fn is_encrypted(&self) -> bool {
-        self.is_encrypted
-    }
-
-    pub(super) fn is_loopback(&self) -> bool {
-        self.is_loopback
+impl Reach {
+    /// Reads an address of the web without credentials.
+    pub(crate) fn of(url: &str) -> Result<Self, EndpointError> {
+        let uri: Uri = url.parse().map_err(|_| EndpointError::Url)?;
+        let is_encrypted = match uri.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            _ => return Err(EndpointError::Url),
+        };
+        let authority = uri.authority().ok_or(EndpointError::Url)?;
+        if authority.as_str().contains('@') {
+            return Err(EndpointError::Credentials);
+        }
+        if authority.host().is_empty() {
+            return Err(EndpointError::Url);
+        }
+        Ok(Self {
+            host: authority.host().to_owned(),
+            authority: authority.as_str().to_owned(),
+            is_encrypted,
+            is_loopback: is_loopback(authority.host()),
+        })
     }
 }
 

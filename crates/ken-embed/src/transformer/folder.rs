@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::{Duration, SystemTime};
 
 use ndarray::{Axis, concatenate};
 use serde::Deserialize;
@@ -14,6 +15,8 @@ use serde::de::DeserializeOwned;
 
 use super::forward::{Encoder, Layer, Linear, Norm, Pooling};
 use super::weights::Weights;
+use crate::model::Known;
+use crate::static_table::VOCABULARY;
 use crate::wordpiece::WordPiece;
 
 /// Raised when the same folder would give other vectors than before.
@@ -27,6 +30,22 @@ const TEXT_FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Tokens of a text where the folder does not say.
 const TOKENS_MAX_DEFAULT: usize = 256;
+
+/// Digits that say which settings and vocabulary a stamp was made with.
+const STAMP_DIGITS: usize = 16;
+
+/// Bytes hashed at once.
+const HASHED_BYTES: usize = 1 << 18;
+
+/// How long weights must have been as they are before their look is trusted.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Digest of the `vocab.txt` most uncased models share. It is compiled in, packed; packing it takes longer
+/// than anything else about opening.
+const UNCASED: &str = "29a772c92cf4b7bc8f4c52d801f03d36ad8528ef964f856dadc4c4e7cb14e451";
+
+/// Steps a folder may have after the transformer itself. Vectors are always made to have length 1.
+const MODULES: &[&str] = &["Transformer", "Pooling", "Normalize"];
 
 /// The marks of beginning and end.
 const MARKS: usize = 2;
@@ -52,6 +71,8 @@ pub enum OpenError {
     Vocabulary,
     #[error("the file of weights does not fit: {why}")]
     Weights { why: String },
+    #[error("`{}` changed while it was read", path.display())]
+    Changed { path: PathBuf },
 }
 
 /// What a folder holds, ready to run.
@@ -63,6 +84,9 @@ pub(super) struct Folder {
     pub(super) tokens_max: usize,
     /// What the vectors depend on, in 64 hexadecimal digits.
     pub(super) digest: String,
+    /// What to remember of it, if it has been as it is for long enough.
+    pub(super) known: Option<Known>,
+    weights: (PathBuf, File, Look),
 }
 
 #[derive(Debug, Deserialize)]
@@ -102,6 +126,12 @@ struct PoolingConfig {
 }
 
 #[derive(Debug, Deserialize)]
+struct Module {
+    #[serde(rename = "type")]
+    path: String,
+}
+
+#[derive(Debug, Deserialize)]
 struct TokenizerFile {
     model: TokenizerModel,
 }
@@ -112,15 +142,16 @@ struct TokenizerModel {
 }
 
 impl Folder {
-    pub(super) fn read(folder: &Path) -> Result<Self, OpenError> {
+    /// Reads a folder; `known` saves hashing the weights if nothing about them seems to have changed.
+    pub(super) fn read(folder: &Path, known: Option<&Known>) -> Result<Self, OpenError> {
         let config: Config = json(&folder.join("config.json"))?;
         config.check()?;
+        check_modules(folder)?;
         let tokens = vocabulary(folder, config.vocab_size)?;
         let mark = |name: &str| tokens.id(name).ok_or(OpenError::Vocabulary);
         let marks = [mark("[CLS]")?, mark("[SEP]")?];
         let tokens_max = config.tokens_max(folder)?;
         let pooling = pooling(folder)?;
-        let file = bytes(&folder.join("model.safetensors"), WEIGHTS_BYTES_MAX)?;
         let settings = (
             pooling,
             tokens_max,
@@ -128,19 +159,133 @@ impl Folder {
             config.layer_norm_eps,
         );
         let settings = format!("{RECIPE} {settings:?} {}\n", tokens.packed().len());
+        let mut start = blake3::Hasher::new();
+        start.update(settings.as_bytes()).update(tokens.packed());
+
+        let path = folder.join("model.safetensors");
+        let file = open(&path, WEIGHTS_BYTES_MAX)?;
+        let before = Look::at(&path, &file)?;
+        let stamp = before.stamp(&start.finalize());
+        let known = known.filter(|it| it.stamp == stamp && is_digest(&it.digest));
         // Reading the numbers and hashing them take about as long: both at once.
         let (digest, encoder) = thread::scope(|scope| {
-            let digest = scope.spawn(|| digest(&[settings.as_bytes(), tokens.packed(), &file]));
-            let encoder = Weights::parse(&file).and_then(|it| config.encoder(&it, pooling));
+            let digest = scope.spawn(|| match known {
+                Some(known) => Ok(known.digest.clone()),
+                None => hash(start, &path, &before),
+            });
+            let encoder = config.encoder(&file, &path, pooling);
             (digest.join(), encoder)
         });
+        let (digest, encoder) = (digest.expect("hashing does not panic")?, encoder?);
+        if Look::at(&path, &file)? != before {
+            return Err(OpenError::Changed { path });
+        }
+        let known = before.is_settled().then(|| Known {
+            stamp,
+            digest: digest.clone(),
+        });
         Ok(Self {
-            encoder: encoder?,
-            digest: digest.expect("hashing does not panic"),
+            encoder,
+            known,
+            digest,
+            weights: (path, file, before),
             tokens,
             marks,
             tokens_max,
         })
+    }
+}
+
+impl Folder {
+    /// Returns whether the weights are those that were opened; words are read from them when needed.
+    pub(super) fn is_unchanged(&self) -> bool {
+        let (path, file, before) = &self.weights;
+        // The name may be gone: what was opened is still there.
+        let same = |now: Look| now.size == before.size && now.modified == before.modified;
+        Look::at(path, file).is_ok_and(same)
+    }
+}
+
+/// A file from outside.
+#[derive(Debug, PartialEq, Eq)]
+struct Look {
+    size: u64,
+    modified: SystemTime,
+    /// What a copy does not share with its original, where the system tells.
+    own: [u64; 3],
+}
+
+impl Look {
+    fn at(path: &Path, file: &File) -> Result<Self, OpenError> {
+        let look = || {
+            let it = file.metadata()?;
+            Ok(Self {
+                size: it.len(),
+                modified: it.modified()?,
+                own: own(&it),
+            })
+        };
+        look().map_err(|source| OpenError::Read {
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    fn stamp(&self, small: &blake3::Hash) -> String {
+        let modified = self.modified.duration_since(SystemTime::UNIX_EPOCH);
+        let modified = modified.map_or(0, |it| it.as_nanos());
+        let [changed, nanos, number] = self.own;
+        let small = &small.to_hex()[..STAMP_DIGITS];
+        format!(
+            "{small}-{}-{modified}-{changed}.{nanos}-{number}",
+            self.size
+        )
+    }
+
+    /// Whether another change would show in the times: their steps may be as long as two seconds.
+    fn is_settled(&self) -> bool {
+        let age = SystemTime::now().duration_since(self.modified);
+        age.is_ok_and(|age| SETTLED <= age)
+    }
+}
+
+#[cfg(unix)]
+fn own(it: &std::fs::Metadata) -> [u64; 3] {
+    use std::os::unix::fs::MetadataExt as _;
+    [
+        it.ctime().cast_unsigned(),
+        it.ctime_nsec().cast_unsigned(),
+        it.ino(),
+    ]
+}
+
+#[cfg(not(unix))]
+fn own(_: &std::fs::Metadata) -> [u64; 3] {
+    [0; 3]
+}
+
+fn is_digest(text: &str) -> bool {
+    text.len() == blake3::OUT_LEN * 2 && text.bytes().all(|it| it.is_ascii_hexdigit())
+}
+
+/// Goes on hashing with the bytes of a file that looks as it did before.
+fn hash(mut hasher: blake3::Hasher, path: &Path, before: &Look) -> Result<String, OpenError> {
+    let failed = |source| OpenError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    // A handle of its own: that of the numbers is moved about meanwhile.
+    let mut file = File::open(path).map_err(failed)?;
+    if Look::at(path, &file)? != *before {
+        let path = path.to_owned();
+        return Err(OpenError::Changed { path });
+    }
+    let mut buffer = vec![0; HASHED_BYTES];
+    loop {
+        match file.read(&mut buffer).map_err(failed)? {
+            0 => return Ok(hasher.finalize().to_hex().to_string()),
+            count => hasher.update(&buffer[..count]),
+        };
     }
 }
 
@@ -181,23 +326,25 @@ impl Config {
         }
     }
 
-    fn encoder(&self, weights: &Weights<'_>, pooling: Pooling) -> Result<Encoder, OpenError> {
+    fn encoder(&self, file: &File, path: &Path, pooling: Pooling) -> Result<Encoder, OpenError> {
+        let weights = &mut Weights::parse(file)?;
+        let words = file.try_clone().map_err(|source| OpenError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
         let width = self.hidden_size;
-        let table = |name: &str, rows: usize| {
-            weights.matrix(
-                &format!("embeddings.{name}_embeddings.weight"),
-                (rows, width),
-            )
-        };
-        let segments = table("token_type", self.type_vocab_size)?;
-        let mut positions = table("position", self.max_position_embeddings)?;
+        let name = |of: &str| format!("embeddings.{of}_embeddings.weight");
+        let segments = (self.type_vocab_size, width);
+        let segments = weights.matrix(&name("token_type"), segments)?;
+        let positions = (self.max_position_embeddings, width);
+        let mut positions = weights.matrix(&name("position"), positions)?;
         let segment = segments.rows().into_iter().next();
         positions += &segment.ok_or_else(|| OpenError::Weights {
             why: "it has no segments".to_owned(),
         })?;
         let layers = 0..self.num_hidden_layers;
         Ok(Encoder {
-            words: table("word", self.vocab_size)?,
+            words: weights.rows(&name("word"), (self.vocab_size, width), words)?,
             positions,
             norm: self.norm(weights, "embeddings.LayerNorm")?,
             layers: layers
@@ -208,21 +355,25 @@ impl Config {
         })
     }
 
-    fn layer(&self, weights: &Weights<'_>, name: &str) -> Result<Layer, OpenError> {
+    fn layer(&self, weights: &mut Weights<&File>, name: &str) -> Result<Layer, OpenError> {
         let (width, inner) = (self.hidden_size, self.intermediate_size);
-        let part = |part: &str, shape| linear(weights, &format!("{name}.{part}"), shape);
-        let one = |which: &str| part(&format!("attention.self.{which}"), (width, width));
+        let mut part = |part: &str, shape| linear(weights, &format!("{name}.{part}"), shape);
+        let mut one = |which: &str| part(&format!("attention.self.{which}"), (width, width));
+        let attention = side_by_side(&[one("query")?, one("key")?, one("value")?])?;
+        let mixed = part("attention.output.dense", (width, width))?;
+        let inner_part = part("intermediate.dense", (inner, width))?;
+        let outer = part("output.dense", (width, inner))?;
         Ok(Layer {
-            attention: side_by_side(&[one("query")?, one("key")?, one("value")?])?,
-            mixed: part("attention.output.dense", (width, width))?,
+            attention,
+            mixed,
             mixed_norm: self.norm(weights, &format!("{name}.attention.output.LayerNorm"))?,
-            inner: part("intermediate.dense", (inner, width))?,
-            outer: part("output.dense", (width, inner))?,
+            inner: inner_part,
+            outer,
             outer_norm: self.norm(weights, &format!("{name}.output.LayerNorm"))?,
         })
     }
 
-    fn norm(&self, weights: &Weights<'_>, name: &str) -> Result<Norm, OpenError> {
+    fn norm(&self, weights: &mut Weights<&File>, name: &str) -> Result<Norm, OpenError> {
         Ok(Norm {
             weight: weights.row(&format!("{name}.weight"), self.hidden_size)?,
             bias: weights.row(&format!("{name}.bias"), self.hidden_size)?,
@@ -231,15 +382,11 @@ impl Config {
     }
 }
 
-fn digest(parts: &[&[u8]]) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for part in parts {
-        hasher.update(part);
-    }
-    hasher.finalize().to_hex().to_string()
-}
-
-fn linear(weights: &Weights<'_>, name: &str, shape: (usize, usize)) -> Result<Linear, OpenError> {
+fn linear(
+    weights: &mut Weights<&File>,
+    name: &str,
+    shape: (usize, usize),
+) -> Result<Linear, OpenError> {
     Ok(Linear {
         weight: weights.matrix(&format!("{name}.weight"), shape)?,
         bias: weights.row(&format!("{name}.bias"), shape.0)?,
@@ -257,6 +404,20 @@ fn side_by_side(parts: &[Linear]) -> Result<Linear, OpenError> {
         weight: concatenate(Axis(0), &weights).map_err(unequal)?,
         bias: concatenate(Axis(0), &biases).map_err(unequal)?,
     })
+}
+
+/// Refuses a folder whose vectors are worked on after pooling, by another matrix say.
+fn check_modules(folder: &Path) -> Result<(), OpenError> {
+    let modules: Vec<Module> = json_if_there(&folder.join("modules.json"))?;
+    let mut names = modules
+        .iter()
+        .map(|it| it.path.rsplit('.').next().unwrap_or_default());
+    match names.find(|name| !MODULES.contains(name)) {
+        Some(name) => Err(OpenError::Unsupported {
+            why: format!("it has a module `{name}`"),
+        }),
+        None => Ok(()),
+    }
 }
 
 fn pooling(folder: &Path) -> Result<Pooling, OpenError> {
@@ -294,7 +455,10 @@ fn vocabulary(folder: &Path, rows: usize) -> Result<WordPiece, OpenError> {
         let text = String::from_utf8(bytes(&lines, TEXT_FILE_BYTES_MAX)?);
         let text = text.map_err(|_| OpenError::Vocabulary)?;
         check_ids(text.lines().zip(0..).map(|(_, id)| id), rows)?;
-        WordPiece::build(text.lines().zip(0..))
+        match *blake3::hash(text.as_bytes()).to_hex() == *UNCASED {
+            true => WordPiece::new(VOCABULARY),
+            false => WordPiece::build(text.lines().zip(0..)),
+        }
     } else {
         let file: TokenizerFile = json(&folder.join("tokenizer.json"))?;
         let tokens = file.model.vocab.iter();
@@ -327,21 +491,45 @@ fn json<T: DeserializeOwned>(path: &Path) -> Result<T, OpenError> {
 }
 
 fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, OpenError> {
-    let failed = |source| OpenError::Read {
+    let file = open(path, most)?;
+    let mut bytes = Vec::new();
+    let read = file.take(most).read_to_end(&mut bytes);
+    read.map_err(|source| OpenError::Read {
         path: path.to_owned(),
         source,
-    };
-    let file = File::open(path).map_err(failed)?;
-    let length = file.metadata().map_err(failed)?.len();
-    let mut bytes = Vec::with_capacity(usize::try_from(length.min(most)).unwrap_or(0));
-    file.take(most + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
-    if most < bytes.len() as u64 {
-        return Err(OpenError::TooLarge {
-            path: path.to_owned(),
-            most,
-        });
-    }
+    })?;
     Ok(bytes)
+}
+
+/// Opens a file of at most `most` bytes.
+fn open(path: &Path, most: u64) -> Result<File, OpenError> {
+    let path = || path.to_owned();
+    let failed = |source| OpenError::Read {
+        path: path(),
+        source,
+    };
+    let file = File::open(path()).map_err(failed)?;
+    match file.metadata().map_err(failed)?.len() {
+        length if length <= most => Ok(file),
+        _ => Err(OpenError::TooLarge { path: path(), most }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_vocabulary_compiled_in_is_the_one_its_digest_names() {
+        let packed = fst::Map::new(VOCABULARY).unwrap();
+        let mut tokens = packed.stream().into_str_vec().unwrap();
+        tokens.sort_unstable_by_key(|(_, id)| *id);
+        let text: String = tokens
+            .iter()
+            .map(|(token, _)| format!("{token}\n"))
+            .collect();
+        assert_eq!(*blake3::hash(text.as_bytes()).to_hex(), *UNCASED);
+        let built = WordPiece::build(text.lines().zip(0..)).unwrap();
+        assert_eq!(built.packed(), VOCABULARY);
+    }
 }

@@ -7,12 +7,15 @@
 //! Matrix products are `ndarray`'s (the crate `matrixmultiply`), which chooses its kernel by what the
 //! processor can do: two machines agree to rounding, not to the last bit.
 
+use std::fs::File;
+use std::io;
 use std::ops::Range;
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, Slice};
 
 use super::functions::{gelu, softmax};
+use super::weights::Rows;
 
 /// What a text's tokens become a vector by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +28,7 @@ pub(super) enum Pooling {
 
 /// An encoder with its weights.
 pub(super) struct Encoder {
-    pub(super) words: Array2<f32>,
+    pub(super) words: Rows<File>,
     /// One row a position, the row of the only segment already added.
     pub(super) positions: Array2<f32>,
     pub(super) norm: Norm,
@@ -59,32 +62,32 @@ pub(super) struct Norm {
 impl Encoder {
     /// Components of a vector.
     pub(super) fn dimension(&self) -> usize {
-        self.words.ncols()
+        self.words.width()
     }
 
     /// Encodes texts given as token ids; one vector of length 1 a text.
-    pub(super) fn encode(&self, texts: &[Vec<u32>]) -> Vec<Vec<f32>> {
+    pub(super) fn encode(&self, texts: &[Vec<u32>]) -> io::Result<Vec<Vec<f32>>> {
         let spans = spans(texts);
-        let mut states = self.embeddings(texts);
+        let mut states = self.embeddings(texts)?;
         for layer in &self.layers {
             states = layer.forward(&states, &spans, self.heads);
         }
-        spans
+        Ok(spans
             .into_iter()
             .map(|span| self.pool(&states.slice_axis(Axis(0), Slice::from(span))))
-            .collect()
+            .collect())
     }
 
-    fn embeddings(&self, texts: &[Vec<u32>]) -> Array2<f32> {
+    fn embeddings(&self, texts: &[Vec<u32>]) -> io::Result<Array2<f32>> {
         let rows = texts.iter().map(Vec::len).sum();
-        let mut states = Array2::zeros((rows, self.words.ncols()));
+        let mut states = Array2::zeros((rows, self.words.width()));
         let tokens = texts.iter().flat_map(|ids| ids.iter().zip(0..));
         for (mut row, (id, position)) in states.rows_mut().into_iter().zip(tokens) {
-            row += &self.words.row(*id as usize);
+            self.words.add_to(*id as usize, &mut row)?;
             row += &self.positions.row(position);
         }
         self.norm.apply(&mut states);
-        states
+        Ok(states)
     }
 
     fn pool(&self, states: &ArrayView2<'_, f32>) -> Vec<f32> {

@@ -1,10 +1,13 @@
 //! Reads a `safetensors` file: a header in JSON that says where each tensor lies, then the numbers.
 //!
-//! The file comes from outside: every offset and shape is checked before it is used.
+//! The file comes from outside: every offset and shape is checked before it is used. Tensors are read one
+//! by one, and the rows of a table when they are used.
 
 use std::collections::HashMap;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::{Mutex, PoisonError};
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayViewMut1};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -23,31 +26,56 @@ const METADATA: &str = "__metadata__";
 const PREFIX: &str = "bert.";
 
 /// A file of tensors.
-pub(super) struct Weights<'a> {
+pub(super) struct Weights<R> {
     tensors: HashMap<String, Tensor>,
-    numbers: &'a [u8],
+    file: R,
+    /// Where the numbers begin, and bytes they have.
+    start: u64,
+    length: u64,
+    /// The bytes of the tensor read last; new memory costs more than reading does.
+    bytes: Vec<u8>,
+}
+
+/// A table whose rows are read when they are asked for: of many words a text has few.
+pub(super) struct Rows<R> {
+    file: Mutex<R>,
+    start: u64,
+    format: Format,
+    width: usize,
 }
 
 #[derive(Debug, Deserialize)]
 struct Tensor {
     dtype: String,
     shape: Vec<usize>,
-    data_offsets: (usize, usize),
+    data_offsets: (u64, u64),
 }
 
-impl<'a> Weights<'a> {
-    pub(super) fn parse(file: &'a [u8]) -> Result<Self, OpenError> {
+/// How a number is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Single,
+    Half,
+    Brain,
+}
+
+impl<R: Read + Seek> Weights<R> {
+    pub(super) fn parse(mut file: R) -> Result<Self, OpenError> {
         let bad = || OpenError::Weights {
             why: "its header cannot be read".to_owned(),
         };
-        let (length, rest) = file.split_first_chunk::<LENGTH_BYTES>().ok_or_else(bad)?;
+        let all = file.seek(SeekFrom::End(0)).map_err(|_| bad())?;
+        let mut bytes = Vec::new();
+        read_at(&mut file, 0, LENGTH_BYTES, &mut bytes).map_err(|_| bad())?;
+        let length = bytes.first_chunk().ok_or_else(bad)?;
         let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| bad())?;
         if HEADER_BYTES_MAX < length {
             return Err(bad());
         }
-        let (header, numbers) = rest.split_at_checked(length).ok_or_else(bad)?;
+        let read = read_at(&mut file, LENGTH_BYTES as u64, length, &mut bytes);
+        read.map_err(|_| bad())?;
         let entries: HashMap<String, &RawValue> =
-            serde_json::from_slice(header).map_err(|_| bad())?;
+            serde_json::from_slice(&bytes).map_err(|_| bad())?;
         let mut tensors = HashMap::with_capacity(entries.len());
         for (name, entry) in entries {
             if name != METADATA {
@@ -56,11 +84,34 @@ impl<'a> Weights<'a> {
                 tensors.insert(name, tensor);
             }
         }
-        Ok(Self { tensors, numbers })
+        let start = (LENGTH_BYTES + length) as u64;
+        Ok(Self {
+            tensors,
+            file,
+            start,
+            length: all.saturating_sub(start),
+            bytes: Vec::new(),
+        })
+    }
+
+    /// Returns a table that stays in its file: `file` is another handle of the same.
+    pub(super) fn rows<F: Read + Seek>(
+        &self,
+        name: &str,
+        shape: (usize, usize),
+        file: F,
+    ) -> Result<Rows<F>, OpenError> {
+        let (start, _, format) = self.span(name, &[shape.0, shape.1])?;
+        Ok(Rows {
+            file: Mutex::new(file),
+            start,
+            format,
+            width: shape.1,
+        })
     }
 
     pub(super) fn matrix(
-        &self,
+        &mut self,
         name: &str,
         shape: (usize, usize),
     ) -> Result<Array2<f32>, OpenError> {
@@ -68,28 +119,105 @@ impl<'a> Weights<'a> {
         Array2::from_shape_vec(shape, floats).map_err(|_| wrong(name, "has another shape"))
     }
 
-    pub(super) fn row(&self, name: &str, length: usize) -> Result<Array1<f32>, OpenError> {
+    pub(super) fn row(&mut self, name: &str, length: usize) -> Result<Array1<f32>, OpenError> {
         Ok(Array1::from_vec(self.floats(name, &[length])?))
     }
 
-    fn floats(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, OpenError> {
+    fn floats(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, OpenError> {
+        let (start, size, format) = self.span(name, shape)?;
+        let read = read_at(&mut self.file, start, size, &mut self.bytes);
+        read.map_err(|_| wrong(name, "cannot be read"))?;
+        Ok(format.decode(&self.bytes))
+    }
+
+    /// Returns where a tensor is that is as large as its shape says, and its bytes.
+    fn span(&self, name: &str, shape: &[usize]) -> Result<(u64, usize, Format), OpenError> {
         let tensor = self.tensors.get(name);
         let tensor = tensor.ok_or_else(|| wrong(name, "is missing"))?;
         if tensor.shape != shape {
             return Err(wrong(name, "has another shape than the configuration says"));
         }
+        let format = Format::parse(&tensor.dtype);
+        let format = format.ok_or_else(|| wrong(name, "is of a number format not supported"))?;
         let (start, end) = tensor.data_offsets;
-        let bytes = self.numbers.get(start..end);
-        let bytes = bytes.ok_or_else(|| wrong(name, "lies outside the file"))?;
-        let floats = decode(&tensor.dtype, bytes);
-        let floats = floats.ok_or_else(|| wrong(name, "is of a number format not supported"))?;
-        let count = shape
+        let size = end.checked_sub(start).filter(|_| end <= self.length);
+        let size = size.and_then(|size| usize::try_from(size).ok());
+        let size = size.ok_or_else(|| wrong(name, "lies outside the file"))?;
+        let wanted = shape
             .iter()
-            .try_fold(1_usize, |all, one| all.checked_mul(*one));
-        if count != Some(floats.len()) {
+            .try_fold(format.bytes(), |all, one| all.checked_mul(*one));
+        if wanted != Some(size) {
             return Err(wrong(name, "is cut off"));
         }
-        Ok(floats)
+        Ok((self.start + start, size, format))
+    }
+}
+
+impl<R: Read + Seek> Rows<R> {
+    /// Components of a row.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Adds row `index` to `into`, which is as wide.
+    pub(super) fn add_to(&self, index: usize, into: &mut ArrayViewMut1<'_, f32>) -> io::Result<()> {
+        let size = self.width * self.format.bytes();
+        let start = self.start + (index * size) as u64;
+        let mut bytes = Vec::with_capacity(size);
+        // A thread that panicked while it held the file has left it as good as it was.
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        read_at(&mut *file, start, size, &mut bytes)?;
+        for (to, from) in into.iter_mut().zip(self.format.decode(&bytes)) {
+            *to += from;
+        }
+        Ok(())
+    }
+}
+
+impl Format {
+    fn parse(dtype: &str) -> Option<Self> {
+        match dtype {
+            "F32" => Some(Self::Single),
+            "F16" => Some(Self::Half),
+            "BF16" => Some(Self::Brain),
+            _ => None,
+        }
+    }
+
+    /// Bytes of a number.
+    fn bytes(self) -> usize {
+        match self {
+            Self::Single => 4,
+            Self::Half | Self::Brain => 2,
+        }
+    }
+
+    fn decode(self, bytes: &[u8]) -> Vec<f32> {
+        match self {
+            Self::Single => chunks(bytes).map(f32::from_le_bytes).collect(),
+            Self::Half => chunks(bytes)
+                .map(|it| half(u16::from_le_bytes(it)))
+                .collect(),
+            Self::Brain => chunks(bytes)
+                .map(|it| f32::from_bits(u32::from(u16::from_le_bytes(it)) << 16))
+                .collect(),
+        }
+    }
+}
+
+/// Reads `length` bytes from `start` on, and fails if there are fewer.
+fn read_at(
+    file: &mut (impl Read + Seek),
+    start: u64,
+    length: usize,
+    into: &mut Vec<u8>,
+) -> io::Result<()> {
+    file.seek(SeekFrom::Start(start))?;
+    into.clear();
+    into.reserve(length);
+    match file.take(length as u64).read_to_end(into)? == length {
+        true => Ok(()),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }
 
@@ -97,19 +225,6 @@ fn wrong(name: &str, what: &str) -> OpenError {
     OpenError::Weights {
         why: format!("`{name}` {what}"),
     }
-}
-
-fn decode(dtype: &str, bytes: &[u8]) -> Option<Vec<f32>> {
-    Some(match dtype {
-        "F32" => chunks(bytes).map(f32::from_le_bytes).collect(),
-        "F16" => chunks(bytes)
-            .map(|it| half(u16::from_le_bytes(it)))
-            .collect(),
-        "BF16" => chunks(bytes)
-            .map(|it| f32::from_bits(u32::from(u16::from_le_bytes(it)) << 16))
-            .collect(),
-        _ => return None,
-    })
 }
 
 fn chunks<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> {
@@ -131,6 +246,8 @@ fn half(bits: u16) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use super::*;
 
     fn file(header: &str, numbers: &[u8]) -> Vec<u8> {
@@ -152,7 +269,7 @@ mod tests {
         numbers.extend([0x3c00_u16, 0xc100, 0x0001].map(u16::to_le_bytes).concat());
         numbers.extend(0xbf80_u16.to_le_bytes());
         let file = file(header, &numbers);
-        let weights = Weights::parse(&file).unwrap();
+        let mut weights = Weights::parse(Cursor::new(&file)).unwrap();
         assert_eq!(
             weights.matrix("a", (1, 2)).unwrap().row(0).to_vec(),
             [1.5, -2.0]
@@ -163,13 +280,25 @@ mod tests {
     }
 
     #[test]
+    fn a_row_is_read_when_it_is_asked_for() {
+        let header = r#"{"a":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]}}"#;
+        let numbers = [0x3f80_u16, 0x4000, 0xbf80, 0x3f00].map(u16::to_le_bytes);
+        let file = file(header, &numbers.concat());
+        let weights = Weights::parse(Cursor::new(&file)).unwrap();
+        let rows = weights.rows("a", (2, 2), Cursor::new(&file)).unwrap();
+        let mut sum = Array1::from_vec(vec![10.0, 10.0]);
+        rows.add_to(1, &mut sum.view_mut()).unwrap();
+        assert_eq!((sum.to_vec(), rows.width()), (vec![9.0, 10.5], 2));
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused_by_name() {
         let header = r#"{"short":{"dtype":"F32","shape":[2],"data_offsets":[0,4]},
             "outside":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},
             "back":{"dtype":"F32","shape":[2],"data_offsets":[8,0]},
             "odd":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}}"#;
         let file = file(header, &[0; 8]);
-        let weights = Weights::parse(&file).unwrap();
+        let mut weights = Weights::parse(Cursor::new(&file)).unwrap();
         for (name, length, part) in [
             ("short", 2, "cut off"),
             ("short", 3, "another shape"),
@@ -193,7 +322,7 @@ mod tests {
             &huge,
             &file("[]", b""),
         ] {
-            assert!(why(Weights::parse(bytes)).contains("header"));
+            assert!(why(Weights::parse(Cursor::new(bytes))).contains("header"));
         }
     }
 }

@@ -28,7 +28,21 @@ pub(super) struct Scorer<'a> {
     pub(super) search: &'a Search,
     pub(super) weights: Weights,
     pub(super) now: Timestamp,
-    pub(super) thresholds: Option<Thresholds>,
+}
+
+impl Floor {
+    /// Returns how well an entry must answer to be shown: by its meaning or by its words.
+    #[must_use]
+    pub fn least(self, model: Option<Thresholds>) -> Least {
+        let (near, coverage) = match self {
+            Self::None => return Least::NOTHING,
+            Self::Cosine(least) => (Some(least), f64::INFINITY),
+            Self::Relevant => (model.map(|it| it.relevant), COVERAGE_RELEVANT),
+            Self::Strict => (model.map(|it| it.strict), COVERAGE_STRICT),
+        };
+        let cosine = near.unwrap_or(f64::INFINITY);
+        Least { cosine, coverage }
+    }
 }
 
 impl Scorer<'_> {
@@ -63,18 +77,6 @@ impl Scorer<'_> {
             return Some(Withheld::Raw);
         }
         score::withheld(entry, facts)
-    }
-
-    /// Returns how well an entry must answer to be shown: by its meaning or by its words.
-    pub(super) fn least(&self) -> Least {
-        let (near, coverage) = match (self.search.floor, self.thresholds) {
-            (Floor::None, _) => return Least::NOTHING,
-            (Floor::Cosine(least), _) => (Some(least), f64::INFINITY),
-            (Floor::Relevant, model) => (model.map(|it| it.relevant), COVERAGE_RELEVANT),
-            (Floor::Strict, model) => (model.map(|it| it.strict), COVERAGE_STRICT),
-        };
-        let cosine = near.unwrap_or(f64::INFINITY);
-        Least { cosine, coverage }
     }
 
     fn hit(&self, candidate: Candidate, facts: EntryFacts, conflicts: Vec<EntryId>) -> Hit {

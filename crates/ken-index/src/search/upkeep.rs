@@ -3,6 +3,8 @@
 //! Entries that change are only noted; the next search brings them up. So neither adding nor
 //! rebuilding waits for it, and another model is the same thing as every entry having changed.
 
+use std::time::{Duration, Instant};
+
 use ken_core::entry::Entry;
 use ken_embed::{Embedder, Vector};
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -11,14 +13,20 @@ use super::keywords::write_count;
 use super::vectors::{Writer, block_of};
 use super::words::spread;
 use crate::error::IndexError;
+use crate::held::META_MODEL;
 use crate::index::Index;
 use crate::rows;
 
-/// Entries brought up between two reports of progress.
-const BATCH: usize = 256;
+/// Entries brought up between two reports of progress: from few, which a slow model takes a second for, to many.
+const BATCH_MIN: usize = 16;
+const BATCH_MAX: usize = 256;
 
-/// The id of the model whose vectors are held.
-const META_MODEL: &str = "model";
+/// A batch that took less is followed by a larger one, a batch that took more by a smaller one.
+const QUICK: Duration = Duration::from_millis(50);
+const SLOW: Duration = Duration::from_secs(1);
+
+/// Time after which what was brought up is kept: a slow model must not make writers wait for all of it.
+const PIECE: Duration = Duration::from_secs(1);
 
 /// Notes that the entry under `key` is not as a search would find it.
 pub(crate) fn note(db: &Connection, key: i64) -> Result<(), IndexError> {
@@ -51,32 +59,63 @@ pub(crate) fn forget(db: &Connection, key: i64) -> Result<(), IndexError> {
 impl Index {
     /// Brings words and vectors up to date; returns how many entries that took.
     ///
-    /// `progress` is told how many of how many are done.
+    /// `progress` is told how many of how many are done. What takes long is kept piece by piece, so that
+    /// others may write meanwhile and nothing is embedded again after a failure.
     pub fn prepare_search(
         &mut self,
         embedder: Option<&dyn Embedder>,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<usize, IndexError> {
         let model = embedder.map_or("", |embedder| &embedder.model().id);
-        if !is_due(&self.db, model)? {
-            return Ok(0);
+        let (mut done, mut batch) = (0, BATCH_MIN);
+        while is_due(&self.db, model)? {
+            let started = Instant::now();
+            let tx = self
+                .db
+                .transaction_with_behavior(TransactionBehavior::Immediate)?;
+            change_model(&tx, model)?;
+            let listed = due(&tx)?;
+            let mut due = &*listed;
+            let all = done + due.len();
+            while !due.is_empty() && started.elapsed() < PIECE {
+                let begun = Instant::now();
+                let (keys, rest) = due.split_at(batch.min(due.len()));
+                bring_up(&tx, keys, embedder)?;
+                settle(&tx, keys)?;
+                (due, done) = (rest, done + keys.len());
+                progress(done, all);
+                batch = match begun.elapsed() {
+                    took if took < QUICK => (4 * batch).min(BATCH_MAX),
+                    took if SLOW < took => (batch / 4).max(BATCH_MIN),
+                    _ => batch,
+                };
+            }
+            write_count(&tx)?;
+            tx.commit()?;
         }
+        Ok(done)
+    }
+
+    /// Brings the words of changed entries up where their vectors must wait, and keeps the vectors there are.
+    pub fn prepare_words(&mut self) -> Result<(), IndexError> {
         let tx = self
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        change_model(&tx, model)?;
-        let due = due(&tx)?;
-        let mut done = 0;
-        for keys in due.chunks(BATCH) {
-            bring_up(&tx, keys, embedder)?;
-            done += keys.len();
-            progress(done, due.len());
+        for keys in due(&tx)?.chunks(BATCH_MAX) {
+            bring_up(&tx, keys, None)?;
         }
-        tx.execute_batch("DELETE FROM unsearched")?;
         write_count(&tx)?;
-        tx.commit()?;
-        Ok(done)
+        Ok(tx.commit()?)
     }
+}
+
+/// Notes that neighbouring entries of those that are due are as a search would find them.
+fn settle(db: &Connection, keys: &[i64]) -> Result<(), IndexError> {
+    if let (Some(first), Some(last)) = (keys.first(), keys.last()) {
+        db.prepare_cached("DELETE FROM unsearched WHERE entry BETWEEN ?1 AND ?2")?
+            .execute([first, last])?;
+    }
+    Ok(())
 }
 
 fn is_due(db: &Connection, model: &str) -> Result<bool, IndexError> {
