@@ -18,11 +18,7 @@ mod tests {
 
     #[test]
     fn words_cost_one_and_rare_ones_more() {
-        for (text, tokens) in [
-            ("", 0),
-            ("send the request", 3),
-            ("send, the request.", 5),
-        ] {
+        for (text, tokens) in [("", 0), ("send the request", 3), ("send, the request.", 5)] {
             assert_eq!(count_tokens(text), tokens, "{text}");
         }
         assert!(1 < count_tokens("idempotency"));
