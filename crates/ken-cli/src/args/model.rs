@@ -29,7 +29,7 @@ pub(crate) struct AddModelArgs {
         conflicts_with = "http"
     )]
     pub(crate) source: Option<String>,
-    /// The hub to fetch from [default: $KEN_MODEL_HUB, https://huggingface.co]
+    /// The hub to fetch from [default: $KEN_MODEL_HUB, or the public one]
     #[arg(long, value_name = "URL", conflicts_with = "http")]
     pub(crate) hub: Option<String>,
     /// An endpoint that embeds: entries and queries are sent there
