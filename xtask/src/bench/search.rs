@@ -83,6 +83,11 @@ impl Laps<'_> {
 
     /// The first search after many writes makes words and vectors.
     fn prepare(&self, report: &mut Report) -> Result<(), String> {
+        // What an earlier run prepared would be there already.
+        let index = self.fixture.root.join(INDEX);
+        if index.exists() {
+            fs::remove_file(index).map_err(said("cannot remove the index"))?;
+        }
         let mut engine = fixture::open(&self.fixture.root)?;
         let (found, took) = on_this_thread(|| search(&mut engine, self.query(0)));
         if found? == 0 {
