@@ -226,28 +226,22 @@ pub(crate) fn latest_deletions(deletions: &[Deletion]) -> BTreeMap<&str, &Deleti
     latest
 }
 
-/// Returns the paths that differ from `revision`, or from the last commit, new files included there.
+/// Returns the paths that differ from `revision`; without one from the last commit, new files included.
 pub(crate) fn changed_paths(
     place: &Place,
     revision: Option<&str>,
 ) -> Result<Vec<String>, GitError> {
-    let listed = match revision {
-        Some(revision) => {
-            let mut arguments = DIFF.to_vec();
-            arguments.extend(["--name-only", "-z", "--end-of-options", revision, "--"]);
-            run(place, &arguments)?
-        }
-        None => run(
-            place,
-            &[
-                "ls-files",
-                "-z",
-                "--modified",
-                "--others",
-                "--exclude-standard",
-            ],
-        )?,
-    };
+    let mut listed = Vec::new();
+    let last = head(place)?;
+    if let Some(revision) = revision.or(last.as_deref()) {
+        let mut arguments = DIFF.to_vec();
+        arguments.extend(["--name-only", "-z", "--end-of-options", revision, "--"]);
+        listed.extend(run(place, &arguments)?);
+    }
+    if revision.is_none() {
+        let arguments = ["ls-files", "-z", "--others", "--exclude-standard"];
+        listed.extend(run(place, &arguments)?);
+    }
     let text = String::from_utf8_lossy(&listed);
     let paths = text.split('\0').filter(|path| !path.is_empty());
     let ours = format!("{KEN_DIR}/");

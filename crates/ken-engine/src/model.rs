@@ -1,8 +1,9 @@
 //! Which model helps a search here: a choice of this machine, never of the repository.
 //!
-//! The choice lies in the state git keeps for itself, so nothing that is pulled, checked out or unpacked
-//! can make Ken read a folder or send text to an endpoint. Outside git that state lies in the folder and
-//! travels with it: only what is built in can be chosen there.
+//! The choice lies in the state git keeps for itself, so nothing that is pulled or checked out can make
+//! Ken read a folder or send text to an endpoint; who unpacks somebody else's `.git` takes their choice
+//! with it. Outside git that state lies in the folder and travels with it: only what is built in can be
+//! chosen there.
 //!
 //! A chosen model that is not to be had never breaks a search: something else serves, and says so. What
 //! serves keeps the vectors that were paid for with time or money.

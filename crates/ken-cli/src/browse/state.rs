@@ -201,7 +201,8 @@ impl State {
             }
             Edit::EraseWord => {
                 let text = self.query.trim_end();
-                let keep = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+                let space = text.char_indices().rfind(|(_, c)| c.is_whitespace());
+                let keep = space.map_or(0, |(at, c)| at + c.len_utf8());
                 self.query.truncate(keep);
             }
             Edit::Empty => self.query.clear(),

@@ -403,3 +403,20 @@ fn no_screen_is_too_small() {
         screen.key(KeyCode::End);
     }
 }
+
+#[test]
+fn a_word_is_erased_back_to_any_kind_of_space() {
+    let (_dir, mut engine) = ledger(&LESSONS);
+    let mut screen = Screen::new(&mut engine, 80, 24);
+    screen.text("支払\u{3000}確認");
+    let _ = screen.press(&[held('w')]);
+    assert_eq!(screen.browser.state.query, "支払\u{3000}");
+    let _ = screen.press(&[held('w')]);
+    assert_eq!(screen.browser.state.query, "");
+}
+
+#[test]
+fn a_screen_wider_than_any_is_drawn() {
+    let (_dir, mut engine) = ledger(&LESSONS);
+    let _ = Screen::new(&mut engine, 3_000, 5);
+}

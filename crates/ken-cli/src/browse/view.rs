@@ -47,9 +47,9 @@ impl Areas {
         ];
         let [search, panes, keys] = Layout::vertical(rows).areas(screen);
         let list_columns = match focus {
-            _ if TWO_PANES_COLUMNS <= panes.width => {
-                (panes.width * LIST_PERCENT / 100).min(LIST_COLUMNS_MAX)
-            }
+            _ if TWO_PANES_COLUMNS <= panes.width => (panes.width / 100 * LIST_PERCENT
+                + panes.width % 100 * LIST_PERCENT / 100)
+                .min(LIST_COLUMNS_MAX),
             Focus::List => panes.width,
             Focus::Page => 0,
         };

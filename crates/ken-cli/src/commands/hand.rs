@@ -47,7 +47,7 @@ pub(super) fn asked(
     }
     if hand.error {
         let failed = |e| Failure::io("cannot read standard input", &e);
-        let log = read(io::stdin().lock()).map_err(failed)?;
+        let log = read_end(io::stdin().lock()).map_err(failed)?;
         add(&mut asked, from_error(&log));
     }
     Ok(asked)
@@ -67,11 +67,31 @@ fn read(source: impl Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Reads to the end and keeps what came last: that is where a log says what went wrong.
+fn read_end(mut source: impl Read) -> io::Result<Vec<u8>> {
+    let mut last = Vec::new();
+    loop {
+        let mut next = Vec::new();
+        if source.by_ref().take(READ_MAX).read_to_end(&mut next)? == 0 {
+            return Ok(last);
+        }
+        let keep = last.len().saturating_sub(READ_MAX as usize);
+        last.drain(..keep);
+        last.append(&mut next);
+    }
+}
+
 /// Returns a path typed in `start` as one below the repository's root, with `/`.
 fn below_root(root: &Path, start: &Path, typed: &Path) -> Result<String, Failure> {
     let start = fs::canonicalize(start).unwrap_or_else(|_| start.to_owned());
     let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let full = plain(&start.join(typed));
+    // Only where the words lead elsewhere are links followed: a link inside is itself the path.
+    let full = if full.starts_with(&root) {
+        full
+    } else {
+        fs::canonicalize(&full).unwrap_or(full)
+    };
     let Ok(path) = full.strip_prefix(&root) else {
         let shown = typed.display();
         return Err(Failure::usage(format!(

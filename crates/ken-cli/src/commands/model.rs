@@ -126,7 +126,10 @@ fn print(session: &mut Session<'_>, report: &Report) -> Result<(), Failure> {
     }
     if let Some(dimension) = report.dimension {
         line("dimension", &dimension.to_string())?;
-        let (with, all) = (report.entries - report.waiting, report.entries);
+        let (with, all) = (
+            report.entries.saturating_sub(report.waiting),
+            report.entries,
+        );
         let vectors = match report.waiting {
             0 => format!("of {}", counted(all, "entry", "entries")),
             waiting => format!(

@@ -234,3 +234,43 @@ fn inj_14_raw_signals_are_shown_only_to_who_asks_for_them() {
     assert_eq!(answer["withheld"][0]["why"], "raw");
     assert_eq!(ids(&ask(&["--memory", "episodic"])), [&id]);
 }
+
+#[test]
+fn what_is_known_of_a_folder_is_known_of_its_files_staged_or_not() {
+    let env = repository();
+    let args = [
+        "add",
+        "--statement",
+        CHARGED,
+        "--kind",
+        "learning",
+        "--cite",
+        "pr:7",
+        "--anchor",
+        "src/pay",
+    ];
+    let id = env.run(args).success().line();
+    let answer = env.run(["search", "--paths", "src/pay/charge.rs", "--format", "json"]);
+    assert_eq!(ids(&answer.success().json()), [&id]);
+
+    commit(&env, "known");
+    env.write("src/pay/charge.rs", "fn charge() {}\n");
+    let _ = env.git(["add", "-A"]);
+    let brief = env.run(["brief", "--format", "json"]).success().json();
+    assert_eq!(
+        brief["known"][0]["id"],
+        id.as_str(),
+        "a staged file is in hand"
+    );
+}
+
+#[test]
+fn the_end_of_a_long_log_is_read() {
+    let (env, id) = shop();
+    let log = format!(
+        "{}\nerror: the payment was charged twice\n",
+        "step\n".repeat(4 << 20)
+    );
+    let answer = env.run_with(&log, ["search", "--error", "--format", "json"]);
+    assert_eq!(ids(&answer.success().json()), [&id]);
+}

@@ -178,7 +178,11 @@ fn everything(out: &mut String, finding: &Finding<'_>, content: &Content) {
 
 /// How it is filed and where all of it lies.
 fn filing(out: &mut String, entry: &Entry, content: &Content, folder: &str) {
-    let tags: Vec<&str> = content.tags.iter().map(|tag| tag.as_str()).collect();
+    let tags: Vec<String> = content
+        .tags
+        .iter()
+        .map(|tag| inline(tag.as_str()))
+        .collect();
     if !tags.is_empty() {
         let _ = writeln!(out, "  tags: {}", tags.join(", "));
     }

@@ -53,7 +53,7 @@ impl Engine {
         let mut file = ModelFile::load(self)?.unwrap_or_default();
         Rung::Transformer.name().clone_into(&mut file.rung);
         file.transformer = Some(FolderPart {
-            folder: folder.to_owned(),
+            folder: std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()),
             stamp: None,
             digest: None,
         });

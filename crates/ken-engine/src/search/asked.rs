@@ -17,8 +17,8 @@ const LINES_MAX: usize = 6;
 const LINE_CHARS_MAX: usize = 300;
 /// Names of a file or diff that become words to look for.
 const NAMES_MAX: usize = 40;
-/// Letters a name must have to say anything.
-const NAME_CHARS_MIN: usize = 3;
+/// Letters a name must have to say anything, and may have to be one.
+const NAME_CHARS: std::ops::RangeInclusive<usize> = 3..=100;
 /// Paths that are taken from anything.
 const PATHS_MAX: usize = 50;
 
@@ -65,6 +65,9 @@ impl Engine {
     /// Returns what a diff against `revision` asks about.
     pub fn asked_by_diff(&self, revision: &str) -> Result<Asked, Error> {
         let paths = git::changed_paths(&self.place, Some(revision))?;
+        if paths.is_empty() {
+            return Ok(Asked::default());
+        }
         let diff = git::diff(&self.place, revision, &first(&paths))?;
         Ok(from_diff(&lossy_head(&diff), &paths))
     }
@@ -143,7 +146,7 @@ fn names(text: &str) -> String {
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
     let words = words.filter(|word| {
-        NAME_CHARS_MIN <= word.chars().count() && !word.starts_with(|c: char| c.is_numeric())
+        NAME_CHARS.contains(&word.chars().count()) && !word.starts_with(|c: char| c.is_numeric())
     });
     for (at, word) in words.enumerate() {
         let (count, _) = counts.entry(word).or_insert((0, at));

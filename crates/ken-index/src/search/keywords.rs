@@ -67,24 +67,29 @@ impl Words {
             .take(LOOKED_UP_MAX)
             .collect();
         let common = (PLACES_MAX / words.len().max(1)).clamp(COMMON.0, COMMON.1);
-        let (mut telling, mut empty) = (Vec::new(), Vec::new());
-        for (text, times) in words {
-            let entries = entries_with(db, &text, common)?;
-            let word = Word {
+        let word = |(text, times): (String, usize), limit| {
+            let entries = entries_with(db, &text, limit)?;
+            Ok::<_, IndexError>(Word {
                 weight: weight(entries.len(), count),
                 text,
                 times,
                 entries,
-            };
-            let to = if word.entries.len() < common {
-                &mut telling
-            } else {
-                &mut empty
-            };
-            to.push(word);
+            })
+        };
+        let mut telling = Vec::new();
+        for asked in &words {
+            let word = word(asked.clone(), common)?;
+            if word.entries.len() < common {
+                telling.push(word);
+            }
         }
-        // Better a common word than none.
-        let mut chosen = if telling.is_empty() { empty } else { telling };
+        let mut chosen = telling;
+        if chosen.is_empty() {
+            // Better common words than none, and then all of their places.
+            for asked in words {
+                chosen.push(word(asked, usize::MAX)?);
+            }
+        }
         let weight = chosen.iter().map(|word| word.weight).sum();
         chosen.retain(|word| !word.entries.is_empty());
         chosen.sort_by(|a, b| (a.entries.len(), &a.text).cmp(&(b.entries.len(), &b.text)));

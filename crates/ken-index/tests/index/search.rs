@@ -88,6 +88,25 @@ fn entries_are_found_by_words_identifiers_and_scripts_without_spaces() {
     }
 }
 
+/// Words that a thousand entries have say little, but where nothing else is asked they say all.
+#[test]
+fn a_common_word_alone_finds_the_newest_too() {
+    let mut scribe = Scribe::new(6);
+    let copies = (0..1_100).map(|n| scribe.propose(&format!("The cache of part {n} is cold")));
+    let (entries, copies): (Vec<EntryId>, Vec<Recorded>) = copies.unzip();
+    let mut branch = Branch::default();
+    branch.put("a", &copies);
+    let mut index = Index::open_in_memory().unwrap();
+    branch.refresh(&mut index).unwrap();
+    // So many words that a thousand places are many for one.
+    let text = format!("cache {}", "cold part ".repeat(40));
+    let found = ask(&mut index, &text, None);
+    assert_eq!(found.len(), 200);
+    let newest = ask(&mut index, "cache of part 1099", None);
+    assert_eq!(first(&newest), entries.last().copied());
+    assert!((newest[0].coverage - 1.0).abs() < 1e-9);
+}
+
 #[test]
 fn words_nobody_wrote_and_no_words_find_nothing() {
     let mut index = Index::open_in_memory().unwrap();
