@@ -12,7 +12,7 @@ use crate::actor::Actor;
 use crate::citation::Citation;
 use crate::content::{Content, Scope};
 use crate::event::{
-    ArchiveReason, Origin, Overlay, Provenance, Relation, RetractReason, SourceRun,
+    ArchiveReason, Origin, Overlay, Provenance, Relation, RetractReason, SourceRun, Switch,
 };
 use crate::hlc::Hlc;
 use crate::id::{EntryId, EventId};
@@ -122,7 +122,7 @@ pub struct Link {
 /// An overlay that is on, or the heads that turned it off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mark {
-    pub state: crate::event::Switch,
+    pub state: Switch,
     pub heads: Vec<EventId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
@@ -177,6 +177,12 @@ impl Entry {
             && self.quarantine.is_empty()
             && self.merged_into.is_none()
             && self.superseded_by.is_none()
+    }
+
+    /// Returns whether an operator put `mark` on the entry.
+    pub fn is_marked(&self, mark: Overlay) -> bool {
+        let mark = self.overlays.get(&mark);
+        mark.is_some_and(|mark| mark.state == Switch::On)
     }
 
     /// Returns whether a newer build wrote something here that this one cannot weigh.

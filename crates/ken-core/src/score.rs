@@ -10,7 +10,7 @@ mod weights;
 use serde::{Deserialize, Serialize};
 
 use crate::entry::Entry;
-use crate::event::{Overlay, Switch};
+use crate::event::Overlay;
 use crate::facts::{EntryFacts, Validity};
 use crate::kind::Kind;
 use crate::status::Status;
@@ -171,10 +171,6 @@ impl Role {
 
 /// Returns why `entry` must not be shown, if so.
 pub fn withheld(entry: &Entry, facts: &EntryFacts) -> Option<Withheld> {
-    let on = |overlay| {
-        let mark = entry.overlays.get(&overlay);
-        mark.is_some_and(|mark| mark.state == Switch::On)
-    };
     if facts.quarantined {
         return Some(Withheld::Quarantined);
     }
@@ -186,10 +182,10 @@ pub fn withheld(entry: &Entry, facts: &EntryFacts) -> Option<Withheld> {
         Status::Stale => return Some(Withheld::Stale),
         Status::Candidate | Status::Active | Status::Verified => {}
     }
-    if on(Overlay::Mute) {
+    if entry.is_marked(Overlay::Mute) {
         return Some(Withheld::Muted);
     }
-    if on(Overlay::Invalidate) {
+    if entry.is_marked(Overlay::Invalidate) {
         return Some(Withheld::Invalidated);
     }
     (facts.validity == Validity::Broken).then_some(Withheld::Broken)

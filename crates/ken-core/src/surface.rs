@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::entry::Entry;
-use crate::event::{Outcome, Overlay, Switch};
+use crate::event::{Outcome, Overlay};
 use crate::facts::EntryFacts;
 use crate::id::EntryId;
 use crate::kind::Kind;
@@ -257,10 +257,8 @@ fn least_needed(findings: &[Finding<'_>], chosen: &[usize]) -> Option<usize> {
 /// Whether an entry may go beyond the budget: somebody pinned it here, or it is an incident that
 /// was verified.
 fn is_critical(finding: &Finding<'_>) -> bool {
-    let pin = finding.entry.overlays.get(&Overlay::Pin);
     let incident = finding.entry.kind() == Some(Kind::Incident);
-    pin.is_some_and(|mark| mark.state == Switch::On)
-        || (incident && finding.facts.status == Status::Verified)
+    finding.entry.is_marked(Overlay::Pin) || (incident && finding.facts.status == Status::Verified)
 }
 
 /// Whether the run an entry comes from did not reach its goal.

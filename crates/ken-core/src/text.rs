@@ -6,6 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Serialize;
+
 use crate::text_form::text_form;
 
 /// Why a text was refused.
@@ -232,6 +234,12 @@ pub fn shortened(text: &str, max: usize) -> String {
     }
     let cut: String = text.chars().take(max.saturating_sub(1)).collect();
     format!("{}…", cut.trim_end())
+}
+
+/// Returns the word an enum of ours is written as, with spaces.
+pub fn word(value: &impl Serialize) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().replace('_', " ")
 }
 
 /// Returns `text` with what a terminal would act on, or a reader not see, written out.

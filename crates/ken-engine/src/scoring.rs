@@ -4,6 +4,7 @@ use ken_core::actor::Actor;
 use ken_core::decide;
 use ken_core::score::{SCORING_KEY, Weights};
 use ken_core::store::Store as _;
+use ken_core::workspace::Workspace;
 use serde_json::Value;
 
 use crate::engine::Engine;
@@ -17,16 +18,21 @@ pub struct Scoring {
     pub own: bool,
 }
 
+impl Scoring {
+    pub(crate) fn of(workspace: &Workspace) -> Self {
+        let own = workspace.config(SCORING_KEY);
+        let own = own.and_then(|setting| Weights::from_json(&setting.value).ok());
+        Self {
+            weights: own.unwrap_or_default(),
+            own: own.is_some(),
+        }
+    }
+}
+
 impl Engine {
     /// Returns the weights of this workspace, or the default ones where its own are not sound.
     pub fn scoring(&self) -> Result<Scoring, Error> {
-        let workspace = self.index.workspace()?;
-        let own = workspace.config(SCORING_KEY);
-        let own = own.and_then(|setting| Weights::from_json(&setting.value).ok());
-        Ok(Scoring {
-            weights: own.unwrap_or_default(),
-            own: own.is_some(),
-        })
+        Ok(Scoring::of(&self.index.workspace()?))
     }
 
     /// Sets the weights of this workspace; without any, the default ones hold again.

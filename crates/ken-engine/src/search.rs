@@ -16,6 +16,7 @@ use ken_core::score::{Explained, Role, Withheld};
 use ken_core::store::{Filter, Store as _};
 use ken_core::surface::{Finding, Page, Room, Tier};
 use ken_core::text::Tag;
+use ken_core::workspace::Workspace;
 use ken_index::{Candidate, IndexError, Query, Rung, count_tokens};
 use ken_ledger::layout::KEN_DIR;
 
@@ -23,6 +24,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::ENTRIES_DIR;
 use crate::model::Serving;
+use crate::scoring::Scoring;
 use scorer::Scorer;
 
 pub use asked::{Asked, from_error, from_file};
@@ -31,7 +33,7 @@ pub use asked::{Asked, from_error, from_file};
 const SCORED_MAX: usize = 50;
 
 /// What is looked for, and for whom.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Search {
     pub query: String,
     /// Which live entries count.
@@ -152,13 +154,14 @@ impl Engine {
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Answer, Error> {
         let (serving, found) = self.find_candidates(search, progress)?;
+        let workspace = self.index.workspace()?;
         let scorer = Scorer {
             search,
-            weights: self.scoring()?.weights,
+            weights: Scoring::of(&workspace).weights,
             now: self.now(),
         };
         let mut answer = scorer.answer(serving.rung(), found);
-        self.bring_opponents(&mut answer, &scorer)?;
+        self.bring_opponents(&mut answer, &scorer, &workspace)?;
         Ok(answer)
     }
 
@@ -201,8 +204,13 @@ impl Engine {
     }
 
     /// Names the entries that contradict a hit and brings along those the search did not find.
-    fn bring_opponents(&self, answer: &mut Answer, scorer: &Scorer<'_>) -> Result<(), Error> {
-        let open = self.open_contradictions()?;
+    fn bring_opponents(
+        &self,
+        answer: &mut Answer,
+        scorer: &Scorer<'_>,
+        workspace: &Workspace,
+    ) -> Result<(), Error> {
+        let open = open_contradictions(workspace);
         let mut linked = self
             .index
             .contradicting(answer.hits.iter().map(|hit| hit.entry.id))?;
@@ -227,16 +235,6 @@ impl Engine {
         answer.sort();
         Ok(())
     }
-
-    /// Returns who contradicts whom where nobody has decided yet.
-    fn open_contradictions(&self) -> Result<BTreeMap<EntryId, BTreeSet<EntryId>>, Error> {
-        let mut open: BTreeMap<EntryId, BTreeSet<EntryId>> = BTreeMap::new();
-        for (one, other) in self.index.workspace()?.contradictions.into_values() {
-            open.entry(one).or_default().insert(other);
-            open.entry(other).or_default().insert(one);
-        }
-        Ok(open)
-    }
 }
 
 impl Answer {
@@ -254,6 +252,16 @@ impl Answer {
             hit.conflicts.retain(|id| there.contains(id));
         }
     }
+}
+
+/// Returns who contradicts whom where nobody has decided yet.
+fn open_contradictions(workspace: &Workspace) -> BTreeMap<EntryId, BTreeSet<EntryId>> {
+    let mut open: BTreeMap<EntryId, BTreeSet<EntryId>> = BTreeMap::new();
+    for (one, other) in workspace.contradictions.values() {
+        open.entry(*one).or_default().insert(*other);
+        open.entry(*other).or_default().insert(*one);
+    }
+    open
 }
 
 /// An entry that no search found but that must stand beside one it did.

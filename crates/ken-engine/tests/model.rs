@@ -17,7 +17,6 @@ use ken_core::content::Content;
 use ken_core::decide::Proposal;
 use ken_core::event::Origin;
 use ken_core::kind::Kind;
-use ken_core::store::Filter;
 use ken_engine::model::{Endpoint, Fetch, Rung};
 use ken_engine::notice::Notice;
 use ken_engine::search::{Floor, Search};
@@ -64,12 +63,8 @@ fn open(root: &Path) -> Engine {
 fn search(ken: &mut Engine, query: &str) -> (Rung, String) {
     let search = Search {
         query: query.to_owned(),
-        filter: Filter::default(),
-        paths: Vec::new(),
-        role: None,
-        thread: None,
-        run: None,
         floor: Floor::None,
+        ..Search::default()
     };
     let answer = ken.search(&search, &mut |_, _| ()).unwrap();
     let hits = answer.hits.iter().map(|hit| {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ken_core::store::Filter;
 use ken_engine::Engine;
-use ken_engine::search::{Floor, Search};
+use ken_engine::search::Search;
 use rusqlite::{Connection, OpenFlags};
 
 use super::fixture::{self, Cut, Fixture, said};
@@ -223,12 +223,7 @@ impl Laps<'_> {
 fn search(engine: &mut Engine, query: &str) -> Result<usize, String> {
     let search = Search {
         query: query.to_owned(),
-        filter: Filter::default(),
-        paths: Vec::new(),
-        role: None,
-        thread: None,
-        run: None,
-        floor: Floor::Relevant,
+        ..Search::default()
     };
     let answer = engine.search(&search, &mut |_, _| {});
     Ok(answer.map_err(said("cannot search"))?.hits.len())

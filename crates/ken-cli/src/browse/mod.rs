@@ -150,11 +150,8 @@ impl<'a> Browser<'a> {
         let search = Search {
             query: self.state.query.clone(),
             filter: self.filter.clone(),
-            paths: Vec::new(),
-            role: None,
-            thread: None,
-            run: None,
             floor,
+            ..Search::default()
         };
         let state = &mut self.state;
         let answer = self.engine.search(&search, &mut |at, all| {

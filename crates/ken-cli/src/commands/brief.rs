@@ -1,7 +1,6 @@
 //! `ken brief`: what to know before work begins, for an agent to read.
 
 use ken_core::score::Role;
-use ken_core::store::Filter;
 use ken_core::surface::{self, CAP, Shown};
 use ken_engine::search::{Asked, Floor, Portion, Search};
 use serde::Serialize;
@@ -62,10 +61,9 @@ fn search(asked: Asked, role: Option<Role>) -> Search {
     Search {
         query: asked.text,
         paths: asked.paths,
-        filter: Filter::default(),
         role,
-        thread: None,
         run: Some(String::new()),
         floor: Floor::Strict,
+        ..Search::default()
     }
 }

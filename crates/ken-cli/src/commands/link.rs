@@ -1,9 +1,10 @@
 //! `ken link`: says how one entry stands to another.
 
+use ken_core::text::word;
+
 use super::Session;
 use crate::args::LinkArgs;
 use crate::failure::{Exit, Failure};
-use crate::print::entry_text::word;
 
 pub(super) fn run(session: &mut Session<'_>, args: &LinkArgs) -> Result<Exit, Failure> {
     let (entry, to) = session.write(|engine, by| {

@@ -1,11 +1,11 @@
 //! `ken mark`: an operator's mark on an entry, which changes what is shown and not what is true.
 
 use ken_core::event::Switch;
+use ken_core::text::word;
 
 use super::{Session, note};
 use crate::args::MarkArgs;
 use crate::failure::{Exit, Failure};
-use crate::print::entry_text::word;
 
 pub(super) fn run(session: &mut Session<'_>, args: MarkArgs) -> Result<Exit, Failure> {
     let reason = note(args.note)?;

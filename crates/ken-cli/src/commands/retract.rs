@@ -1,9 +1,10 @@
 //! `ken retract`: takes a claim back.
 
+use ken_core::text::word;
+
 use super::{Session, note};
 use crate::args::RetractArgs;
 use crate::failure::{Exit, Failure};
-use crate::print::entry_text::word;
 
 pub(super) fn run(session: &mut Session<'_>, args: RetractArgs) -> Result<Exit, Failure> {
     let reason = args.reason;

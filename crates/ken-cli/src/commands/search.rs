@@ -3,6 +3,7 @@
 use ken_core::id::EntryId;
 use ken_core::score::{Explained, Withheld};
 use ken_core::surface::{self, BUDGET, LeftOut, NOTHING_FOUND, Page, Shown, Tier};
+use ken_core::text::word;
 use ken_core::time::Date;
 use ken_engine::search::{Answer, Hit, Portion, Search};
 use serde::Serialize;
@@ -12,7 +13,6 @@ use crate::args::SearchArgs;
 use crate::failure::{Exit, Failure};
 use crate::print::counted;
 use crate::print::entry_json::EntryObject;
-use crate::print::entry_text::word;
 use crate::print::hits::{explanation, hit_text};
 use crate::print::progress::Progress;
 

@@ -6,7 +6,7 @@ use anstyle::Style;
 use ken_core::entry::Entry;
 use ken_core::event::{Body, Recorded};
 use ken_core::status::Status;
-use serde::Serialize;
+use ken_core::text::word;
 
 use super::{BAD, BOLD, DIM, GOOD, WARN, counted, styled, visible, wrap};
 
@@ -64,12 +64,6 @@ pub(crate) fn marks(entry: &Entry) -> Vec<String> {
         marks.push("read-only: a newer ken wrote part of it".to_owned());
     }
     marks
-}
-
-/// Returns the word an enum of ours is written as, with spaces.
-pub(crate) fn word(value: &impl Serialize) -> String {
-    let value = serde_json::to_value(value).unwrap_or_default();
-    value.as_str().unwrap_or_default().replace('_', " ")
 }
 
 struct Page {

@@ -6,12 +6,11 @@ use ken_core::event::{
     Archived, Body, Cited, Confirmed, EventBlanked, Linked, OverlaySet, Proposed, QuarantineLifted,
     Recorded, Restored, Retracted, Revised, StatusChanged, Superseded,
 };
-use ken_core::text::Note;
+use ken_core::text::{Note, word};
 use serde::Serialize;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::entry_text::word;
 use super::{DIM, styled, visible, wrap};
 
 /// Characters of a time that people read: day and minute.

@@ -6,14 +6,12 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
-
 use super::{Finding, Page, Tier, from_failed_run};
 use crate::content::{Content, Detail, Spike, SpikeConfidence};
 use crate::entry::Entry;
 use crate::facts::Validity;
 use crate::kind::Kind;
-use crate::text::{shortened, visible};
+use crate::text::{shortened, visible, word};
 
 /// Said when nothing is relevant, word for word: agents write it into their reports.
 pub const NOTHING_FOUND: &str = "checked knowledge base, no relevant entries found";
@@ -196,11 +194,4 @@ fn filing(out: &mut String, entry: &Entry, content: &Content, folder: &str) {
 fn inline(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     visible(&words.join(" "))
-}
-
-/// The word an enum of ours is written as.
-fn word(value: &impl Serialize) -> String {
-    let value = serde_json::to_value(value).ok();
-    let text = value.as_ref().and_then(serde_json::Value::as_str);
-    text.unwrap_or_default().replace('_', " ")
 }

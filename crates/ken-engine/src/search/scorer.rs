@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ken_core::entry::Entry;
-use ken_core::event::{Overlay, Switch};
+use ken_core::event::Overlay;
 use ken_core::facts::EntryFacts;
 use ken_core::id::EntryId;
 use ken_core::kind::Memory;
@@ -120,10 +120,9 @@ impl Scorer<'_> {
     }
 
     fn boosts(&self, entry: &Entry) -> Boosts {
-        let pin = entry.overlays.get(&Overlay::Pin);
         let prefers = |role: Role| entry.kind().is_some_and(|kind| role.prefers(kind));
         Boosts {
-            pinned: pin.is_some_and(|mark| mark.state == Switch::On),
+            pinned: entry.is_marked(Overlay::Pin),
             cross_domain: self.names_two_tags(entry),
             role: self.search.role.is_some_and(prefers),
         }

@@ -98,6 +98,9 @@ impl Index {
 
     /// Brings the words of changed entries up where their vectors must wait, and keeps the vectors there are.
     pub fn prepare_words(&mut self) -> Result<(), IndexError> {
+        if due(&self.db)?.is_empty() {
+            return Ok(());
+        }
         let tx = self
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
