@@ -93,7 +93,7 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 if !is_down.load(Ordering::SeqCst) {
-                    texts.fetch_add(answer(stream.unwrap()), Ordering::SeqCst);
+                    answer(stream.unwrap(), &texts);
                 }
             }
         });
@@ -116,7 +116,8 @@ impl Server {
     }
 }
 
-fn answer(mut stream: TcpStream) -> usize {
+/// Answers one request, counted before the caller can have read the answer.
+fn answer(mut stream: TcpStream, counter: &AtomicUsize) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -136,11 +137,11 @@ fn answer(mut stream: TcpStream) -> usize {
         .collect();
     let body = serde_json::json!({ "embeddings": vectors }).to_string();
     let length = body.len();
+    counter.fetch_add(texts.len(), Ordering::SeqCst);
     let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
     stream
         .write_all(format!("{head}{body}").as_bytes())
         .unwrap();
-    texts.len()
 }
 
 #[test]
