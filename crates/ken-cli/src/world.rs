@@ -154,14 +154,21 @@ pub(crate) fn model_hub() -> Option<String> {
 
 /// Returns the folder models are kept in: one for all repositories of a user.
 pub(crate) fn models() -> Result<PathBuf, Failure> {
-    let path = |name: &str| variable(name).map(PathBuf::from);
+    // A relative cache folder means nothing: the specification says to pass over it.
+    let path = |name: &str| {
+        variable(name)
+            .map(PathBuf::from)
+            .filter(|it| it.is_absolute())
+    };
     let home = |below: &str| path("HOME").map(|home| home.join(below));
     let cache = match env::consts::OS {
         "windows" => path("LOCALAPPDATA"),
         "macos" => home("Library/Caches"),
         _ => path("XDG_CACHE_HOME").or_else(|| home(".cache")),
     };
-    let models = path("KEN_MODELS").or_else(|| Some(cache?.join("ken").join("models")));
+    let models = variable("KEN_MODELS")
+        .and_then(|it| std::path::absolute(it).ok())
+        .or_else(|| Some(cache?.join("ken").join("models")));
     models.ok_or_else(|| {
         Failure::usage("there is no cache folder to keep a model in")
             .with_hint("say where with KEN_MODELS")

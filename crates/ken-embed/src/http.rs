@@ -63,7 +63,7 @@ impl Http {
         let address = Address::check(endpoint)?;
         Ok(Self {
             agent: agent(address.reach(), Some(TIMEOUT))?,
-            model: describe(endpoint, address.reach()),
+            model: describe(endpoint, &address),
             address,
         })
     }
@@ -157,8 +157,10 @@ pub enum ProbeError {
 }
 
 /// The same name on another server may be another model, so the server is part of the id.
-fn describe(endpoint: &Endpoint, reach: &Reach) -> Model {
-    let (kind, name, at) = (endpoint.dialect.name(), &endpoint.model, &reach.authority);
+fn describe(endpoint: &Endpoint, address: &Address) -> Model {
+    let (kind, name) = (endpoint.dialect.name(), &endpoint.model);
+    let url = address.url();
+    let at = url.split_once("://").map_or(url, |(_, at)| at);
     let dimension = endpoint.dimension;
     Model {
         id: Cow::Owned(format!("{kind}:{name}@{at}/{dimension}")),

@@ -104,11 +104,20 @@ pub fn fetch(
     cache: &Path,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Fetched, FetchError> {
-    let folder = cache.join(folder_name(name)?);
+    let reach = Reach::of(hub).map_err(FetchError::Hub)?;
+    // Another hub may have another model of that name.
+    let kept_as = match hub == HUB {
+        true => folder_name(name)?,
+        false => format!(
+            "{}--{}",
+            reach.authority.replace(':', "-"),
+            folder_name(name)?
+        ),
+    };
+    let folder = cache.join(&kept_as);
     if folder.is_dir() {
         return Ok(Fetched::There(folder));
     }
-    let reach = Reach::of(hub).map_err(FetchError::Hub)?;
     if !reach.is_encrypted && !reach.is_loopback {
         return Err(FetchError::Plain);
     }
@@ -118,7 +127,7 @@ pub fn fetch(
         reach,
     };
     // A name of its own, so that two who fetch at once do not write the same file.
-    let draft = cache.join(format!(".{}-{}", folder_name(name)?, std::process::id()));
+    let draft = cache.join(format!(".{kept_as}-{}", std::process::id()));
     let got = source
         .files(&draft, progress)
         .and_then(|()| match fs::rename(&draft, &folder) {

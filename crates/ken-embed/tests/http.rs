@@ -79,7 +79,10 @@ fn an_openai_endpoint_is_asked_with_its_key() {
     assert!(vectors[1].is_zero());
     assert_eq!(vectors[2].components(), [0, -127]);
     let server = url.strip_prefix("http://").unwrap();
-    assert_eq!(http.model().id, format!("openai:some-model@{server}/2"));
+    assert_eq!(
+        http.model().id,
+        format!("openai:some-model@{server}/v1/embeddings/2")
+    );
     let received = serving.join().unwrap().remove(0);
     assert!(
         received
@@ -105,7 +108,10 @@ fn an_ollama_endpoint_is_asked_in_batches_without_a_key() {
     let http = Http::open(&endpoint(Dialect::Ollama, &url)).unwrap();
     assert_eq!(http.embed(&["text"; 40]).unwrap().len(), 40);
     let server = url.strip_prefix("http://").unwrap();
-    assert_eq!(http.model().id, format!("ollama:some-model@{server}/2"));
+    assert_eq!(
+        http.model().id,
+        format!("ollama:some-model@{server}/api/embed/2")
+    );
     for received in serving.join().unwrap() {
         assert!(received.head.starts_with("post /api/embed "));
         assert!(!received.head.contains("authorization"));

@@ -1,8 +1,8 @@
 //! Which model helps a search here: a choice of this machine, never of the repository.
 //!
 //! The choice lies in the state git keeps for itself, so nothing that is pulled or checked out can make
-//! Ken read a folder or send text to an endpoint; who unpacks somebody else's `.git` takes their choice
-//! with it. Outside git that state lies in the folder and travels with it: only what is built in can be
+//! Ken read a folder or send text to an endpoint; a copy of
+//! somebody's `.git` is another clone, whose choices are not believed. Outside git that state lies in the folder and travels with it: only what is built in can be
 //! chosen there.
 //!
 //! A chosen model that is not to be had never breaks a search: something else serves, and says so. What
@@ -109,6 +109,18 @@ impl Engine {
         }
     }
 
+    /// Returns the model that serves, after looking again where the index has another one's vectors:
+    /// somebody may have chosen since this process began.
+    pub(crate) fn serving_now(&mut self) -> Result<Arc<Serving>, Error> {
+        let serving = self.serving()?;
+        let id = serving.embedder().map_or("", |it| &it.model().id);
+        if serving.keeps_vectors() || self.index.holds_vectors_of(id)? {
+            return Ok(serving);
+        }
+        self.serving = None;
+        self.serving()
+    }
+
     /// Serves without the chosen model from here on, and tells why.
     ///
     /// The built-in model needs vectors of its own. Where those of another model would have to go for
@@ -144,6 +156,7 @@ impl Engine {
         let embedder = open(&choice)?;
         if let Some(embedder) = &embedder
             && file.remember(embedder.known())
+            && ModelFile::load(self)?.is_some_and(|it| it.names_the_same(&file))
         {
             // Not being able to only costs the next search some time.
             let _ = file.store(self);

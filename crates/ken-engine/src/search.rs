@@ -171,7 +171,7 @@ impl Engine {
         search: &Search,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<(Arc<Serving>, Vec<Candidate>), Error> {
-        let serving = self.serving()?;
+        let serving = self.serving_now()?;
         match self.candidates(search, &serving, progress) {
             Err(Error::Index(IndexError::Embed(why))) if serving.is_configured() => {
                 let serving = self.serve_instead(why.to_string())?;

@@ -11,7 +11,7 @@ use crate::error::IndexError;
 use crate::refresh::Rebuilt;
 
 /// Kept in `PRAGMA user_version`; any other number means that the database is not ours to read.
-pub(crate) const SCHEMA: i64 = 3;
+pub(crate) const SCHEMA: i64 = 4;
 
 /// How long to wait for another process; a rebuild of a large ledger takes seconds.
 const BUSY_TIMEOUT_MS: u64 = 60_000;
@@ -78,7 +78,7 @@ CREATE TABLE segments (
 );
 CREATE TABLE holdings (segment INTEGER NOT NULL, full BLOB NOT NULL, blank BLOB NOT NULL);
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE unsearched (entry INTEGER PRIMARY KEY);
+CREATE TABLE unsearched (entry INTEGER PRIMARY KEY, worded INTEGER NOT NULL);
 CREATE TABLE vectors (block INTEGER PRIMARY KEY, slots BLOB NOT NULL);
 CREATE VIRTUAL TABLE texts USING fts5(
     statement, tags, places, tokenize = 'porter unicode61 remove_diacritics 2'

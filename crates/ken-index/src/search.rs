@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::entry::Entry;
 use ken_core::store::Filter;
-use ken_embed::{Embedder, Vector};
+use ken_embed::{Embedder, Model, Vector};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
@@ -23,6 +23,8 @@ use crate::listing;
 use crate::rows;
 use keywords::Words;
 use vectors::Nearness;
+
+use upkeep::holds_vectors_of;
 
 pub(crate) use upkeep::{forget, note, note_all};
 
@@ -86,22 +88,45 @@ impl Index {
     ///
     /// Entries that changed since [`prepare_search`](Self::prepare_search) are found as they were.
     pub fn candidates(&self, query: &Query<'_>) -> Result<Vec<Candidate>, IndexError> {
+        let meaning = match query.embedder {
+            Some(embedder) => Meaning::of(query.text, embedder)?,
+            None => None,
+        };
         // One view of the database, which also takes its locks once and not for every question.
-        self.checked(|db| candidates(&*db.unchecked_transaction()?, query))
+        self.checked(|db| candidates(&*db.unchecked_transaction()?, query, meaning.as_ref()))
     }
 }
 
-fn candidates(db: &Connection, query: &Query<'_>) -> Result<Vec<Candidate>, IndexError> {
+/// What a query means to a model.
+struct Meaning<'a> {
+    model: &'a Model,
+    vector: Vector,
+}
+
+impl<'a> Meaning<'a> {
+    fn of(text: &str, embedder: &'a dyn Embedder) -> Result<Option<Self>, IndexError> {
+        let model = embedder.model();
+        let vector = embedder.embed(&[text])?.pop();
+        Ok(vector.map(|vector| Self { model, vector }))
+    }
+}
+
+fn candidates(
+    db: &Connection,
+    query: &Query<'_>,
+    meaning: Option<&Meaning<'_>>,
+) -> Result<Vec<Candidate>, IndexError> {
     let wanted = Wanted::by(db, query.filter)?;
     let words = Words::of(db, query.text)?;
     let keywords = words.scores(db, &wanted, PER_SIDE)?;
-    let near = match query.embedder {
-        Some(embedder) => by_meaning(db, query.text, embedder, &wanted)?,
-        None => Nearness::default(),
+    let (near, blend) = match meaning {
+        // Another process may have taken the index for another model: then words serve alone.
+        Some(meaning) if holds_vectors_of(db, &meaning.model.id)? => (
+            by_meaning(db, &meaning.vector, &wanted)?,
+            meaning.model.blend,
+        ),
+        Some(_) | None => (Nearness::default(), 0.0),
     };
-    let blend = query
-        .embedder
-        .map_or(0.0, |embedder| embedder.model().blend);
     let anchored = places::entries_at(db, query.paths, &wanted)?;
     let mut found = Vec::new();
     for (key, relevance) in rank(&keywords, &near, &anchored, blend) {
@@ -194,17 +219,8 @@ impl Wanted {
     }
 }
 
-fn by_meaning(
-    db: &Connection,
-    text: &str,
-    embedder: &dyn Embedder,
-    wanted: &Wanted,
-) -> Result<Nearness, IndexError> {
-    let vectors: Vec<Vector> = embedder.embed(&[text])?;
-    let Some(vector) = vectors.first() else {
-        return Ok(Nearness::default());
-    };
-    let mut near = Nearness::of(db, vector)?;
+fn by_meaning(db: &Connection, to: &Vector, wanted: &Wanted) -> Result<Nearness, IndexError> {
+    let mut near = Nearness::of(db, to)?;
     if let Wanted::These { .. } = wanted {
         near.retain(|key| wanted.has(key));
     }

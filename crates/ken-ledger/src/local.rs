@@ -42,7 +42,7 @@ impl Ledger {
     }
 
     /// Returns the id if there is one and its file is the one it was written to.
-    pub(crate) fn known_node(&self) -> Result<Option<NodeId>, DiskError> {
+    pub fn known_node(&self) -> Result<Option<NodeId>, DiskError> {
         let known = self.memo.known().node;
         if known.is_some() {
             return Ok(known);

@@ -128,6 +128,11 @@ fn ret_04_ret_23_ret_25_a_choice_that_cannot_serve_is_told_and_breaks_nothing() 
             "rung = \"transformer\"\n",
             "no model was added for the rung `transformer`",
         ),
+        (CHOICE, "the model was chosen in another clone"),
+        (
+            "rung = \"transformer\"\n",
+            "no model was added for the rung `transformer`",
+        ),
     ] {
         env.write(".git/ken/model.toml", text);
         let run = env.run(["search", "--mean", "payment", "--format", "json"]);

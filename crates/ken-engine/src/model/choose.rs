@@ -95,6 +95,7 @@ impl Engine {
 
     /// Writes the choice down, if it can serve.
     fn choose(&mut self, mut file: ModelFile) -> Result<(), Error> {
+        file.node = Some(self.ledger.node(&mut *self.world)?.to_string());
         let choice = file.choice(self)?;
         let embedder = super::open(&choice)?;
         file.remember(embedder.as_ref().and_then(|it| it.known()));

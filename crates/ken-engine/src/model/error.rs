@@ -19,6 +19,8 @@ pub enum ModelError {
         "a model can be added in a git repository only: elsewhere the choice would lie in the folder and travel with it"
     )]
     OutsideGit,
+    #[error("the model was chosen in another clone")]
+    ChosenElsewhere,
     #[error("there is no folder `{folder}`")]
     NoFolder { folder: String },
     #[error("the file `{file}` that names the model cannot be read: {why}")]
@@ -48,6 +50,9 @@ impl ModelError {
                 Rung::Static | Rung::None => return None,
             },
             Self::OutsideGit => "`git init` makes this folder one",
+            Self::ChosenElsewhere => {
+                "choose it here with `ken model add`, or `ken model use static`"
+            }
             Self::NoFolder { .. } => {
                 "give the folder of a model, or its name such as sentence-transformers/all-MiniLM-L6-v2"
             }

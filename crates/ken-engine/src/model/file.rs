@@ -15,6 +15,9 @@ const MODEL_FILE: &str = "model.toml";
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelFile {
     pub(super) rung: String,
+    /// The clone it was chosen in, by the name the ledger's writer has there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) node: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) transformer: Option<FolderPart>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,6 +55,7 @@ impl Default for ModelFile {
     fn default() -> Self {
         Self {
             rung: Rung::Static.name().to_owned(),
+            node: None,
             transformer: None,
             http: None,
         }
@@ -98,14 +102,22 @@ impl ModelFile {
                 Err(ModelError::OutsideGit)
             }
             Rung::Transformer => match &self.transformer {
+                Some(_) if !self.is_of(engine) => Err(ModelError::ChosenElsewhere),
                 Some(part) => part.choice(),
                 None => Err(ModelError::NotAdded { rung }),
             },
             Rung::Http => match &self.http {
+                Some(_) if !self.is_of(engine) => Err(ModelError::ChosenElsewhere),
                 Some(part) => part.choice(),
                 None => Err(ModelError::NotAdded { rung }),
             },
         }
+    }
+
+    /// Returns whether the choice was made in this clone: a copy of git's folder is another one.
+    fn is_of(&self, engine: &Engine) -> bool {
+        let here = engine.ledger.known_node().ok().flatten();
+        here.is_some() && here.map(|node| node.to_string()) == self.node
     }
 
     /// Keeps what makes opening quick; returns whether that is news.
@@ -118,6 +130,18 @@ impl ModelFile {
         let is_news = part.stamp != stamp || part.digest != digest;
         (part.stamp, part.digest) = (stamp, digest);
         is_news
+    }
+
+    /// Returns whether both name the same models, whatever they remember about them.
+    pub(super) fn names_the_same(&self, other: &Self) -> bool {
+        let named = |it: &Self| {
+            (
+                it.rung.clone(),
+                it.folder().map(Path::to_owned),
+                it.http.clone(),
+            )
+        };
+        named(self) == named(other)
     }
 
     pub(super) fn folder(&self) -> Option<&Path> {

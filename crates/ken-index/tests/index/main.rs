@@ -6,6 +6,7 @@ mod branch;
 
 mod damage;
 mod incremental;
+mod meanwhile;
 mod refresh;
 mod search;
 mod story;
