@@ -1,7 +1,7 @@
 //! How good the search is: `cargo xtask eval`, on lessons whose answers are known.
 //!
 //! The set lies outside the repository and is never copied into it. Measured is relevance alone, as
-//! `Index::candidates` gives it; the six signals have nothing to say about lessons nobody has used.
+//! `Index::candidates` gives it; what the six signals make of it is measured beside it (`signals`).
 
 #![expect(clippy::print_stdout, reason = "a table is its answer")]
 
@@ -9,6 +9,7 @@ mod data;
 mod figures;
 mod locomo;
 mod models;
+mod signals;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use models::{Blended, transformer};
 use crate::repository::{Finding, Repository};
 use data::{Asked, Set, Split, Told, proposals};
 use figures::{Mean, ndcg};
+use signals::{Draws, SCORED, scored};
 
 const USAGE: &str =
     "usage: cargo xtask eval [--dir DIR] [--split dev|test] [--model static|transformer]";
@@ -150,6 +152,14 @@ impl Library {
                 "  {name:<18} nDCG@{DEPTH} {mean}  ({} queries)",
                 asked.len()
             );
+            for draws in Draws::ALL {
+                let scores = self.scored(asked, embedder, draws)?;
+                println!(
+                    "    {:<18} nDCG@{DEPTH} {}",
+                    draws.name(),
+                    Mean::of(&scores)
+                );
+            }
             silence(name, &outcomes, embedder);
         }
         // Thresholds are chosen on the questions with even indexes and tried, once, on the others.
@@ -196,7 +206,7 @@ impl Library {
     }
 
     fn outcome(&self, asked: &Asked, embedder: Option<&dyn Embedder>) -> Result<Outcome, String> {
-        let found = self.candidates(asked, embedder)?;
+        let found = self.candidates(asked, embedder, DEPTH)?;
         let hits: Vec<bool> = found
             .iter()
             .map(|it| asked.relevant.contains(&self.lessons[&it.entry.id]))
@@ -215,14 +225,29 @@ impl Library {
         asked: &Asked,
         embedder: Option<&dyn Embedder>,
     ) -> Result<Vec<&String>, String> {
-        let found = self.candidates(asked, embedder)?;
+        let found = self.candidates(asked, embedder, DEPTH)?;
         Ok(found.iter().map(|it| &self.lessons[&it.entry.id]).collect())
+    }
+
+    /// Returns nDCG, in percent, after the six signals ranked what was found.
+    fn scored(
+        &self,
+        asked: &[&Asked],
+        embedder: Option<&dyn Embedder>,
+        draws: Draws,
+    ) -> Result<Vec<f64>, String> {
+        let one = |asked: &&Asked| {
+            let found = self.candidates(asked, embedder, SCORED)?;
+            Ok(100.0 * scored(&found, asked, &self.lessons, draws))
+        };
+        asked.iter().map(one).collect()
     }
 
     fn candidates(
         &self,
         asked: &Asked,
         embedder: Option<&dyn Embedder>,
+        limit: usize,
     ) -> Result<Vec<Candidate>, String> {
         let query = Query {
             text: &asked.text,
@@ -230,7 +255,7 @@ impl Library {
             paths: &[],
             least: Least::NOTHING,
             embedder,
-            limit: DEPTH,
+            limit,
         };
         let found = self.index.candidates(&query);
         found.map_err(|error| error.to_string())

@@ -4,6 +4,7 @@
 //! would otherwise look perfect.
 
 mod asked;
+mod missed;
 mod scorer;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,7 @@ use crate::scoring::Scoring;
 use scorer::Scorer;
 
 pub use asked::{Asked, from_error, from_file};
+pub use ken_index::Missed;
 
 /// Entries that are scored; more would not reach the first page.
 const SCORED_MAX: usize = 50;

@@ -18,6 +18,7 @@ use ken_core::workspace::concerns_workspace;
 use rusqlite::{Connection, params};
 
 use crate::error::IndexError;
+use crate::missed;
 use crate::rows::{self, Copies, EntryRow, Held, LOOSE_BLANK, LOOSE_FULL};
 use crate::search;
 use crate::segment::Form;
@@ -441,6 +442,7 @@ fn refold(db: &Connection, id: EntryId) -> Result<(), IndexError> {
         Some(entry) => {
             if 0 < entry.history.blanked {
                 search::forget(db, key)?;
+                missed::forget_all(db)?;
             }
             EntryRow::new(&entry).write(db, key)
         }

@@ -79,6 +79,7 @@ CREATE TABLE segments (
 CREATE TABLE holdings (segment INTEGER NOT NULL, full BLOB NOT NULL, blank BLOB NOT NULL);
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE unsearched (entry INTEGER PRIMARY KEY, worded INTEGER NOT NULL);
+CREATE TABLE missed (query TEXT PRIMARY KEY, times INTEGER NOT NULL, at INTEGER NOT NULL, top TEXT);
 CREATE TABLE vectors (block INTEGER PRIMARY KEY, slots BLOB NOT NULL);
 CREATE VIRTUAL TABLE texts USING fts5(
     statement, tags, places, tokenize = 'porter unicode61 remove_diacritics 2'

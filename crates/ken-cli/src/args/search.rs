@@ -15,7 +15,7 @@ use super::filter::WhichArgs;
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
     /// What to look for: words, a question, an identifier
-    #[arg(value_name = "QUERY", required_unless_present_any = ["paths", "diff", "error", "file"])]
+    #[arg(value_name = "QUERY", required_unless_present_any = ["paths", "diff", "error", "file", "unanswered"])]
     pub(crate) query: Vec<String>,
     #[command(flatten)]
     pub(crate) hand: HandArgs,
@@ -54,6 +54,9 @@ pub(crate) struct SearchArgs {
     /// The run whose draws serve
     #[arg(long, value_name = "RUN", conflicts_with = "mean", default_value = "")]
     pub(crate) run: String,
+    /// List questions asked here that had no good answer
+    #[arg(long, conflicts_with = "query")]
+    pub(crate) unanswered: bool,
     #[command(flatten)]
     pub(crate) which: WhichArgs,
 }
@@ -100,6 +103,19 @@ pub(crate) struct HandArgs {
     /// The output of something that failed, from standard input
     #[arg(long)]
     pub(crate) error: bool,
+}
+
+impl HandArgs {
+    /// Returns whether somebody asked in words only.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self {
+            paths,
+            diff,
+            file,
+            error,
+        } = self;
+        paths.is_empty() && diff.is_none() && file.is_none() && !error
+    }
 }
 
 /// `ken scoring …`.

@@ -3,9 +3,9 @@
 use ken_core::id::EntryId;
 use ken_core::score::{Explained, Withheld};
 use ken_core::surface::{self, BUDGET, LeftOut, NOTHING_FOUND, Page, Shown, Tier};
-use ken_core::text::word;
-use ken_core::time::Date;
-use ken_engine::search::{Answer, Hit, Portion, Search};
+use ken_core::text::{visible, word};
+use ken_core::time::{Date, Timestamp};
+use ken_engine::search::{Answer, Hit, Missed, Portion, Search};
 use serde::Serialize;
 
 use super::{Session, hand};
@@ -55,7 +55,26 @@ struct WithheldObject {
     why: Withheld,
 }
 
+/// Questions without a good answer.
+#[derive(Serialize)]
+struct UnansweredObject<'a> {
+    schema: &'static str,
+    questions: Vec<QuestionObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct QuestionObject<'a> {
+    query: &'a str,
+    times: u64,
+    last: Timestamp,
+    /// The entry that came first although it does not answer.
+    top: Option<EntryId>,
+}
+
 pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, Failure> {
+    if args.unanswered {
+        return unanswered(session);
+    }
     let role = args.role.map(|asker| asker.role());
     let portion = Portion {
         cap: args.limit,
@@ -67,6 +86,7 @@ pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, F
     };
     let start = session.surroundings.start.clone();
     let progress = Progress::start(session.printer, "reading entries", None);
+    let is_question = args.hand.is_empty();
     let (search, answer, today) = session.read(|engine| {
         let asked = hand::asked(engine, &start, &args.query, &args.hand)?;
         let search = Search {
@@ -80,6 +100,10 @@ pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, F
         };
         let search_now = |it: &Progress| engine.search(&search, &mut |at, all| it.come_to(at, all));
         let answer = progress.during(search_now)?;
+        if is_question {
+            // An answer is worth no less where this cannot be noted.
+            let _ = engine.note_missed(&search, &answer);
+        }
         Ok((search, answer, engine.now().date()))
     })?;
     let page = answer.page(portion);
@@ -91,6 +115,41 @@ pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, F
         session.printer.text(block)?;
     } else {
         list(session, &answer, &page, today, args.explain)?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// Lists what nobody here knew.
+fn unanswered(session: &mut Session<'_>) -> Result<Exit, Failure> {
+    let missed = session.read(|engine| Ok(engine.missed()?))?;
+    if session.is_json() {
+        let questions = missed.iter().map(|it| QuestionObject {
+            query: &it.query,
+            times: it.times,
+            last: it.last,
+            top: it.top,
+        });
+        session.printer.json(&UnansweredObject {
+            schema: "ken.unanswered.v1",
+            questions: questions.collect(),
+        })?;
+        return Ok(Exit::Fine);
+    }
+    for Missed {
+        query, times, last, ..
+    } in &missed
+    {
+        let day = last.date();
+        let line = format_args!("{day}  {times:>3}×  {}", visible(query));
+        session.printer.line(line)?;
+    }
+    match missed.is_empty() {
+        true => session
+            .printer
+            .line("Every question so far had an answer.")?,
+        false => session
+            .printer
+            .hint("`ken add` writes down what you found out instead")?,
     }
     Ok(Exit::Fine)
 }

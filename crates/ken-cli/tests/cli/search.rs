@@ -2,7 +2,7 @@
 
 use ken_testkit::test_env::TestEnv;
 
-use crate::support::{lesson, plain};
+use crate::support::{commit, lesson, plain, repository};
 
 fn library() -> (TestEnv, Vec<String>) {
     let env = plain();
@@ -242,4 +242,41 @@ fn ret_17_an_entry_of_two_fields_ranks_higher_where_both_are_asked_for() {
     };
     assert!(boost("session lock in auth").abs() < 1e-12);
     assert!((boost("session lock in auth and database") - 0.05).abs() < 1e-12);
+}
+
+#[test]
+fn ret_53_ret_54_a_question_without_a_good_answer_is_noted_here_and_nowhere_else() {
+    let env = repository();
+    let id = lesson(&env, "A retried payment is charged twice.");
+    insta::assert_snapshot!(env.run(["search", "--unanswered"]), @"
+    exit: 0
+    ----- stdout -----
+    Every question so far had an answer.
+    ");
+    commit(&env, "a lesson");
+    let _ = env.run(["search", "retried payment charged"]).success();
+    for _ in 0..2 {
+        let _ = env
+            .run(["search", "dark colour theme of windows"])
+            .success();
+    }
+    let weak = ["search", "--threshold", "none", "elephants in the zoo"];
+    let _ = env.run(weak).success();
+    // Neither a secret nor what was pasted reaches the disk.
+    let token = format!("ghp_{}", "Zk3vQ9xW7bN2mL5cR8tY1uP4sD6fG0hJaKeX");
+    let _ = env.run(["search", &token]).success();
+    let _ = env.run(["search", &"zebra ".repeat(60)]).success();
+    assert_eq!(env.git(["status", "--porcelain"]), "");
+    let listed = env.run(["search", "--unanswered", "--format", "json"]);
+    let listed = listed.success().json();
+    let questions = listed["questions"].as_array().expect("a list");
+    let of = |query: &str| {
+        questions
+            .iter()
+            .find(|it| it["query"] == query)
+            .expect("noted")
+    };
+    assert_eq!(questions.len(), 2, "{listed}");
+    assert_eq!(of("dark colour theme of windows")["times"], 2);
+    assert_eq!(of("elephants in the zoo")["top"], id.as_str());
 }

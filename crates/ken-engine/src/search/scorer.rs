@@ -15,7 +15,7 @@ use super::{Answer, Floor, Hit, Search};
 
 /// From here on an entry's words alone answer a query a person typed: `cargo xtask eval` finds one in
 /// a hundred unrelated questions there, and three quarters of the prose queries.
-const COVERAGE_RELEVANT: f64 = 0.4;
+pub(super) const COVERAGE_RELEVANT: f64 = 0.4;
 
 /// From here on they answer somebody who did not ask: no unrelated question in two hundred.
 const COVERAGE_STRICT: f64 = 0.5;
