@@ -68,19 +68,27 @@ const BANNED_TYPES: &[&str] = &[
 /// A new arrow is a design change: it comes with `ARCHITECTURE.md` in the same commit.
 const ARROWS: &[(&str, &[&str])] = &[
     ("ken-core", &[]),
+    ("ken-anchor", &["ken-core"]),
     ("ken-embed", &[]),
     ("ken-guard", &["ken-core"]),
     ("ken-index", &["ken-core", "ken-embed"]),
     ("ken-ledger", &["ken-core"]),
     (
         "ken-engine",
-        &["ken-core", "ken-guard", "ken-index", "ken-ledger"],
+        &[
+            "ken-anchor",
+            "ken-core",
+            "ken-guard",
+            "ken-index",
+            "ken-ledger",
+        ],
     ),
     ("ken-cli", &["ken-core", "ken-engine"]),
     // These two never ship.
     (
         "ken-testkit",
         &[
+            "ken-anchor",
             "ken-cli",
             "ken-core",
             "ken-engine",
@@ -92,6 +100,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "xtask",
         &[
+            "ken-anchor",
             "ken-cli",
             "ken-core",
             "ken-engine",
