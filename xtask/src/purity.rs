@@ -101,6 +101,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "xtask",
         &[
             "ken-anchor",
+            "ken-anchor",
             "ken-cli",
             "ken-core",
             "ken-engine",
