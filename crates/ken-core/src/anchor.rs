@@ -63,6 +63,15 @@ impl Target {
         below(one, other) || below(other, one)
     }
 
+    /// Returns another spot of the same file.
+    #[must_use]
+    pub fn with_spot(&self, spot: Spot) -> Self {
+        Self {
+            path: self.path.clone(),
+            spot,
+        }
+    }
+
     /// Returns the path below the repository's root.
     pub fn path(&self) -> &str {
         &self.path

@@ -17,8 +17,8 @@ use crate::time::Timestamp;
 
 pub use configure::configure;
 pub use entry_changes::{
-    archive, blank, cite, confirm, lift_quarantine, link, restore, retract, revise, set_overlay,
-    set_status,
+    archive, blank, cite, confirm, lift_quarantine, link, reanchor, restore, retract, revise,
+    set_overlay, set_status,
 };
 pub use propose::{CITATIONS_MAX, Proposal, SCHEMA_VERSION, propose};
 pub use undo::undo;

@@ -15,6 +15,7 @@ mod causal;
 pub mod citation;
 pub mod content;
 pub mod decide;
+pub mod drift;
 pub mod entry;
 pub mod event;
 pub mod facts;

@@ -104,7 +104,9 @@ pub enum Withheld {
     Invalidated,
     /// A raw signal, such as friction: distilled knowledge is shown instead.
     Raw,
-    /// The code no longer bears it out.
+    /// The code it rests on changed since.
+    Changed,
+    /// What it rests on is gone or does not hold.
     Broken,
 }
 
@@ -188,7 +190,11 @@ pub fn withheld(entry: &Entry, facts: &EntryFacts) -> Option<Withheld> {
     if entry.is_marked(Overlay::Invalidate) {
         return Some(Withheld::Invalidated);
     }
-    (facts.validity == Validity::Broken).then_some(Withheld::Broken)
+    match facts.validity {
+        Validity::Changed => Some(Withheld::Changed),
+        Validity::Broken => Some(Withheld::Broken),
+        Validity::Holds | Validity::Unverifiable => None,
+    }
 }
 
 /// Fresh while its conditions hold; otherwise half as fresh every [`FRESHNESS_HALF_LIFE_DAYS`]
@@ -196,8 +202,8 @@ pub fn withheld(entry: &Entry, facts: &EntryFacts) -> Option<Withheld> {
 fn freshness(facts: &EntryFacts, now: Timestamp) -> f64 {
     match facts.validity {
         Validity::Holds => return 1.0,
-        Validity::Broken => return 0.0,
-        Validity::Changed | Validity::Unverifiable => {}
+        Validity::Changed | Validity::Broken => return 0.0,
+        Validity::Unverifiable => {}
     }
     let confirmed = facts.confirmation.last.map(Date::start);
     let Some(last) = confirmed.max(facts.last_verified) else {

@@ -11,7 +11,7 @@ use crate::error::IndexError;
 use crate::refresh::Rebuilt;
 
 /// Kept in `PRAGMA user_version`; any other number means that the database is not ours to read.
-pub(crate) const SCHEMA: i64 = 4;
+pub(crate) const SCHEMA: i64 = 5;
 
 /// How long to wait for another process; a rebuild of a large ledger takes seconds.
 const BUSY_TIMEOUT_MS: u64 = 60_000;
@@ -66,6 +66,15 @@ CREATE TABLE links (
     rel TEXT NOT NULL,
     event BLOB NOT NULL
 );
+CREATE TABLE grounds (entry INTEGER NOT NULL, kind INTEGER NOT NULL, at TEXT NOT NULL);
+CREATE TABLE files (
+    path TEXT PRIMARY KEY,
+    len INTEGER NOT NULL,
+    modified_ns INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    key TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE outlines (key TEXT UNIQUE NOT NULL, outline TEXT NOT NULL);
 CREATE TABLE segments (
     key INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -109,6 +118,8 @@ CREATE INDEX citations_ref ON citations (evidence_ref);
 CREATE INDEX tags_tag ON tags (tag);
 CREATE INDEX links_entry ON links (entry);
 CREATE INDEX links_target ON links (target);
+CREATE INDEX grounds_entry ON grounds (entry);
+CREATE INDEX grounds_at ON grounds (kind, at, entry);
 CREATE INDEX holdings_segment ON holdings (segment);
 CREATE INDEX segments_torn ON segments (key) WHERE torn > 0;
 ";

@@ -9,6 +9,7 @@ use ken_core::workspace::{Workspace, fold_workspace};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::IndexError;
+use crate::grounds::Grounds;
 
 /// The digest of the listing and memory the index was last brought in step with.
 pub(crate) const META_IN_STEP: &str = "in_step";
@@ -64,6 +65,7 @@ pub(crate) struct EntryRow {
     citations: Vec<(&'static str, String, String, u64)>,
     tags: Vec<String>,
     links: Vec<(String, String, [u8; 16])>,
+    grounds: Grounds,
 }
 
 impl Copies {
@@ -262,6 +264,7 @@ impl EntryRow {
                 c.tags.iter().map(ToString::to_string).collect()
             }),
             links: entry.links.iter().map(link).collect(),
+            grounds: Grounds::of(entry),
         }
     }
 
@@ -309,7 +312,7 @@ impl EntryRow {
         for (target, rel, event) in &self.links {
             links.execute(params![key, target, rel, event])?;
         }
-        Ok(())
+        self.grounds.write(db, key)
     }
 }
 
@@ -323,7 +326,7 @@ pub(crate) fn update_absorbed(db: &Connection, key: i64, entry: &Entry) -> Resul
 
 /// Removes what [`EntryRow::write`] wrote beside the entry's own row.
 pub(crate) fn delete_satellites(db: &Connection, key: i64) -> Result<(), IndexError> {
-    for table in ["citations", "tags", "links"] {
+    for table in ["citations", "tags", "links", "grounds"] {
         db.prepare_cached(&format!("DELETE FROM {table} WHERE entry = ?1"))?
             .execute([key])?;
     }

@@ -4,6 +4,7 @@
 //! `git` program is run only where those cannot answer (`run.rs`). Simulated disks bring their own
 //! [`GitView`]; what they do not offer says [`GitError::NotOffered`].
 
+mod objects;
 pub mod real;
 mod run;
 
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use crate::disk::{Dir, Stat};
 
+pub use objects::{Ask, Object, Objects};
 pub use real::RealGit;
 pub use run::Runner;
 

@@ -1,13 +1,14 @@
 //! Changes to an entry that exists.
 
 use crate::actor::Actor;
+use crate::anchor::Anchor;
 use crate::citation::Citation;
 use crate::content::Changes;
 use crate::entry::Entry;
 use crate::event::{
     ArchiveReason, Archived, BlankReason, Body, Channel, Cited, Confirmed, EventBlanked, Linked,
-    Overlay, OverlaySet, Provenance, QuarantineLifted, Recorded, Relation, Restored, RetractReason,
-    Retracted, Revised, StatusChanged, Switch,
+    Overlay, OverlaySet, Provenance, QuarantineLifted, Reanchored, Recorded, Relation, Restored,
+    RetractReason, Retracted, Revised, StatusChanged, Switch,
 };
 use crate::id::EventId;
 use crate::status::Status;
@@ -41,6 +42,20 @@ pub fn revise(
             channel,
             reason,
         }),
+    ))
+}
+
+/// Points an entry at where its code went, or at how it looks now; the words stay.
+pub fn reanchor(entry: &Entry, evidence: Vec<Anchor>) -> Result<Draft, Refusal> {
+    writable(entry)?;
+    let content = entry.content.as_ref().ok_or(Refusal::NoContent(entry.id))?;
+    if content.evidence == evidence {
+        return Err(Refusal::NothingChanges);
+    }
+    let replaces = entry.revision.clone();
+    Ok(about(
+        entry,
+        Body::Reanchored(Reanchored { evidence, replaces }),
     ))
 }
 

@@ -112,7 +112,11 @@ fn dec_23_freshness_halves_in_ninety_days_unless_conditions_hold() {
         ..since("2020-01-01")
     };
     assert!(near(fresh(&verified), 0.5));
-    for (validity, wanted) in [(Validity::Holds, 1.0), (Validity::Broken, 0.0)] {
+    for (validity, wanted) in [
+        (Validity::Holds, 1.0),
+        (Validity::Changed, 0.0),
+        (Validity::Broken, 0.0),
+    ] {
         let facts = EntryFacts {
             validity,
             ..since("2020-01-01")

@@ -40,7 +40,7 @@ const SETTINGS: &[&str] = &[
 ];
 
 /// Runs git in one worktree.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Runner {
     root: PathBuf,
     /// Set where the environment had named the directory and git would not find it.
@@ -122,6 +122,11 @@ impl Runner {
         });
         child.wait().map_err(failed)?;
         result
+    }
+
+    /// Starts git and leaves its ends in the caller's hands; what it complains about is not read.
+    pub(super) fn start_quietly(&self, arguments: &[&str]) -> Result<Child, GitError> {
+        self.start(arguments, Stdio::null())
     }
 
     fn start(&self, arguments: &[&str], stderr: Stdio) -> Result<Child, GitError> {
