@@ -3,6 +3,27 @@
 //! Reads bytes it is given and opens nothing: the files of a version come in through [`Tree`], which a work
 //! tree and a commit implement elsewhere.
 
+mod compare;
+mod definition;
+mod diff;
+mod fingerprint;
+mod language;
+mod lines;
+mod nearest;
+mod normal;
+mod outline;
+mod resolve;
+mod syntax;
 mod tree;
 
+pub use compare::{
+    Found, Lost, MOVED_NAMESAKE_WEIGHT_MIN, MOVED_WEIGHT_MIN, MOVED_WORDS_MIN, Verdict, compare,
+    compare_symbol, find_moved,
+};
+pub use diff::diff;
+pub use fingerprint::{Fingerprint, FingerprintError, Method};
+pub use language::Language;
+pub use lines::FILE_BYTES_MAX;
+pub use outline::{NAME_BYTES_MAX, NESTING_MAX, Outline, Symbol, outline};
+pub use resolve::{Resolved, Unresolved, resolve, resolve_symbol};
 pub use tree::{Tree, TreeError};

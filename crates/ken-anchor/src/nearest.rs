@@ -1,0 +1,93 @@
+//! Names that may have been meant where a name was not found.
+
+use crate::language::Language;
+use crate::outline::Outline;
+
+/// How many names are offered.
+const NAMES_MAX: usize = 3;
+
+/// Symbols that are compared letter by letter; in a file with more, only equal endings are offered.
+const SYMBOLS_MAX: usize = 5000;
+
+/// Letters of a name that are compared.
+const LETTERS_MAX: usize = 64;
+
+/// Returns the names nearest to one that was not found.
+pub(crate) fn nearest(outline: &Outline, name: &str) -> Vec<String> {
+    let separator = outline.language().map_or(".", Language::separator);
+    let last = last_part(name, separator);
+    let mut ranked: Vec<(usize, usize, &str)> = Vec::new();
+    let compares = outline.symbols().len() <= SYMBOLS_MAX;
+    for (at, symbol) in outline.symbols().iter().enumerate() {
+        let end = last_part(&symbol.name, separator);
+        let distance = match end.eq_ignore_ascii_case(last) {
+            true => 0,
+            false if compares => distance(end, last).min(distance(&symbol.name, name)),
+            false => continue,
+        };
+        if 2 * distance <= last.chars().count().min(LETTERS_MAX) {
+            ranked.push((distance, at, &symbol.name));
+        }
+    }
+    ranked.sort_unstable();
+    let mut names: Vec<String> = Vec::new();
+    for (_, _, name) in ranked {
+        if names.len() < NAMES_MAX && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+fn last_part<'a>(name: &'a str, separator: &str) -> &'a str {
+    name.rsplit(separator).next().unwrap_or(name)
+}
+
+/// Returns how many letters have to be added, dropped or replaced.
+fn distance(one: &str, other: &str) -> usize {
+    let letters = |text: &str| -> Vec<char> {
+        text.chars()
+            .flat_map(char::to_lowercase)
+            .take(LETTERS_MAX)
+            .collect()
+    };
+    let (one, other) = (letters(one), letters(other));
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.iter().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, b) in other.iter().enumerate() {
+            let replaced = corner + usize::from(a != b);
+            corner = row[j + 1];
+            row[j + 1] = replaced.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outline::outline;
+
+    #[test]
+    fn distance_counts_letters() {
+        for (one, other, count) in [
+            ("", "", 0),
+            ("a", "", 1),
+            ("charge", "change", 1),
+            ("ab", "ba", 2),
+        ] {
+            assert_eq!(distance(one, other), count);
+        }
+    }
+
+    #[test]
+    fn misspelled_and_misplaced_names_are_offered() {
+        let source = b"struct Ledger; impl Ledger { fn charge(&self) {} fn refund(&self) {} }";
+        let outline = outline("a.rs", source);
+        assert_eq!(nearest(&outline, "Ledger::chrage"), ["Ledger::charge"]);
+        assert_eq!(nearest(&outline, "Book::charge"), ["Ledger::charge"]);
+        assert!(nearest(&outline, "unrelated_thing").is_empty());
+    }
+}
