@@ -169,6 +169,7 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         Refusal::ProvenanceRequired => "provenance_required",
         Refusal::TooMany { .. } | Refusal::TooManySentences { .. } => "too_many",
         Refusal::DetailMissing { .. } | Refusal::DetailMisplaced { .. } => "detail",
+        Refusal::Condition(_) => "condition",
         Refusal::ReadOnly(_) => "read_only",
         Refusal::NoContent(_) => "no_content",
         Refusal::AlreadyRetracted(_)

@@ -9,6 +9,7 @@ mod propose;
 mod undo;
 
 use crate::actor::Actor;
+use crate::condition::ConditionError;
 use crate::entry::Entry;
 use crate::event::{Admission, Body, Event, Subject};
 use crate::hlc::Hlc;
@@ -50,6 +51,8 @@ pub enum Refusal {
     },
     #[error("these details do not belong to a {kind}")]
     DetailMisplaced { kind: &'static str },
+    #[error(transparent)]
+    Condition(#[from] ConditionError),
     #[error("{0} was written in part by a newer ken; this one may only read it")]
     ReadOnly(EntryId),
     #[error("{0} has no wording: its proposal is missing or was blanked")]

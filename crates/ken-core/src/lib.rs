@@ -13,6 +13,7 @@ mod base32;
 pub mod canonical;
 mod causal;
 pub mod citation;
+pub mod condition;
 pub mod content;
 pub mod decide;
 pub mod drift;

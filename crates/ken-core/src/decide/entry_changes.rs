@@ -15,7 +15,7 @@ use crate::status::Status;
 use crate::text::Note;
 use crate::time::Date;
 
-use super::propose::check_content;
+use super::propose::{check_conditions, check_content};
 use super::{Draft, Refusal, about, person_needed, writable};
 
 /// Words some fields anew, based on everything that stands now or on `base` where given.
@@ -32,6 +32,9 @@ pub fn revise(
         return Err(Refusal::NothingChanges);
     }
     let kind = entry.kind().ok_or(Refusal::NoContent(entry.id))?;
+    if let Some(conditions) = &changes.depends_on {
+        check_conditions(conditions, &content.depends_on)?;
+    }
     check_content(kind, &content.with(changes.clone()))?;
     let replaces = base.unwrap_or_else(|| entry.revision.clone());
     Ok(about(

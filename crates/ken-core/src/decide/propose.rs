@@ -1,12 +1,13 @@
 //! Admission of a new entry: what must be there before anything is written.
 
 use crate::citation::Citation;
+use crate::condition;
 use crate::content::{Content, Scope};
 use crate::event::{Body, Origin, Proposed, SourceRun};
 use crate::id::{EntryId, EventId};
 use crate::kind::{Kind, Memory};
 use crate::status::Status;
-use crate::text::{Alias, Statement, Tag};
+use crate::text::{Alias, Condition, Statement, Tag};
 
 use super::{Draft, Refusal};
 
@@ -52,6 +53,7 @@ impl Proposal {
 pub fn propose(id: EventId, it: Proposal) -> Result<Draft, Refusal> {
     check_provenance(&it)?;
     check_content(it.kind, &it.content)?;
+    check_conditions(&it.content.depends_on, &[])?;
     let entry = EntryId::created_by(id, it.kind);
     let body = Body::Proposed(Proposed {
         kind: it.kind,
@@ -116,6 +118,18 @@ pub(super) fn check_content(kind: Kind, content: &Content) -> Result<(), Refusal
     }
 }
 
+/// Checks that this build understands every condition but those that stand already: an entry whose
+/// old condition it cannot read may still be worded anew.
+pub(super) fn check_conditions(
+    wanted: &[Condition],
+    standing: &[Condition],
+) -> Result<(), Refusal> {
+    for new in wanted.iter().filter(|it| !standing.contains(it)) {
+        condition::understand(new)?;
+    }
+    Ok(())
+}
+
 /// Returns what a kind cannot do without.
 fn detail_wanted(kind: Kind) -> Option<&'static str> {
     match kind {
@@ -145,4 +159,18 @@ fn at_most(what: &'static str, count: usize, max: usize) -> Result<(), Refusal> 
         return Err(Refusal::TooMany { what, count, max });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_nobody_understands_is_refused_unless_it_stands_already() {
+        let vague: Condition = "pkg:tokio".parse().unwrap();
+        let clear: Condition = "pkg:cargo/tokio@*".parse().unwrap();
+        let refusal = check_conditions(&[clear.clone(), vague.clone()], &[]).unwrap_err();
+        assert!(refusal.to_string().contains("write pkg:TYPE/NAME@RANGE"));
+        assert_eq!(check_conditions(&[clear, vague.clone()], &[vague]), Ok(()));
+    }
 }
