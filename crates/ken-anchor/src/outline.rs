@@ -165,7 +165,7 @@ fn symbol(
     around: Option<&Scope>,
 ) -> Option<Symbol> {
     let name = joined(language, around.map(|scope| &scope.name), &definition.name);
-    if NAME_BYTES_MAX < name.len() || definition.name.trim().is_empty() {
+    if NAME_BYTES_MAX < name.len() || !is_writable(&definition.name) {
         return None;
     }
     let also = around.map_or(&[][..], |scope| &scope.also);
@@ -242,6 +242,11 @@ fn inner_scope(
         also,
         place,
     })
+}
+
+/// Whether a name can stand in an anchor: as text on one line.
+fn is_writable(name: &str) -> bool {
+    !name.is_empty() && name.trim() == name && !name.chars().any(char::is_control)
 }
 
 fn writable(names: &[String]) -> Vec<String> {

@@ -246,6 +246,9 @@ impl<'t> Builder<'t> {
         self.covered = to;
         let gap = &self.source[from..to];
         let trimmed = gap.trim_ascii();
+        if !verbatim && is_continuation(trimmed) {
+            return;
+        }
         if (trimmed.is_empty() && !verbatim) || gap.is_empty() {
             return;
         }
@@ -270,6 +273,11 @@ impl<'t> Builder<'t> {
             last_line: first_line,
         });
     }
+}
+
+/// Whether a gap holds nothing but backslashes that join lines.
+fn is_continuation(gap: &[u8]) -> bool {
+    gap.iter().all(|b| *b == b'\\' || b.is_ascii_whitespace())
 }
 
 fn line(row: usize) -> u32 {

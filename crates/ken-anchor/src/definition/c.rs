@@ -55,12 +55,32 @@ fn declared(syntax: &Syntax<'_>, id: Id, opens: Opens) -> Vec<Definition> {
         .map(|name| named(syntax, name, whole, Opens::Nothing))
         .collect();
     for definition in &mut found {
-        definition.name.retain(|c| !c.is_whitespace());
+        definition.name = plain_name(&definition.name);
     }
     if let [only] = found.as_mut_slice() {
         only.opens = opens;
     }
     found
+}
+
+/// Returns `Ledger::charge` for `Ledger<T> :: charge`; the signs of an operator stay.
+fn plain_name(name: &str) -> String {
+    let (path, operator) = match name.find("operator") {
+        Some(at) => name.split_at(at),
+        None => (name, ""),
+    };
+    let mut depth = 0usize;
+    let mut plain = String::new();
+    for c in path.chars() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            _ if depth == 0 && !c.is_whitespace() => plain.push(c),
+            _ => {}
+        }
+    }
+    plain.extend(operator.chars().filter(|c| !c.is_whitespace()));
+    plain
 }
 
 /// Returns the name inside `*name[3]`, `(*name)(int)` or `Type::name(int)`.

@@ -66,14 +66,12 @@ fn unquoted(text: &str) -> String {
 
 /// A section reaches from its heading to the next one that is not below it.
 pub(super) fn markdown(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
-    if syntax.kind(id) != "section" {
-        return Vec::new();
-    }
-    let is_heading = |kind: &str| matches!(kind, "atx_heading" | "setext_heading");
-    let heading = syntax
-        .named(id)
-        .next()
-        .filter(|&first| is_heading(syntax.kind(first)));
+    let (heading, last) = match syntax.kind(id) {
+        "section" => (syntax.child(id, "atx_heading"), id),
+        // The grammar makes no sections of headings that are underlined.
+        "setext_heading" => (Some(id), end_of_underlined(syntax, id)),
+        _ => return Vec::new(),
+    };
     let content = heading.and_then(|heading| syntax.field(heading, "heading_content"));
     let Some(content) = content else {
         return Vec::new();
@@ -85,6 +83,18 @@ pub(super) fn markdown(syntax: &Syntax<'_>, id: Id) -> Vec<Definition> {
     }
     vec![Definition {
         name,
+        last,
         ..named(syntax, content, id, Opens::Members)
     }]
+}
+
+fn end_of_underlined(syntax: &Syntax<'_>, heading: Id) -> Id {
+    let mut last = heading;
+    while let Some(next) = syntax.following(last) {
+        if syntax.kind(next) == "setext_heading" {
+            break;
+        }
+        last = next;
+    }
+    last
 }

@@ -27,7 +27,7 @@ pub(super) fn definitions(syntax: &Syntax<'_>, id: Id, place: Place) -> Vec<Defi
         "public_field_definition" | "field_definition" => field(syntax, id),
         "variable_declarator" => variable(syntax, id, place),
         "assignment_expression" => assigned(syntax, id),
-        "pair" => pair(syntax, id),
+        "pair" => pair(syntax, id, place),
         "export_statement" => default_export(syntax, id),
         _ => None,
     };
@@ -125,20 +125,21 @@ fn assigned(syntax: &Syntax<'_>, id: Id) -> Option<Definition> {
     })
 }
 
-/// Functions in objects have names, other values there do not.
-fn pair(syntax: &Syntax<'_>, id: Id) -> Option<Definition> {
+/// Functions in objects have names wherever they are, objects in objects only outside functions.
+fn pair(syntax: &Syntax<'_>, id: Id, place: Place) -> Option<Definition> {
     let key = syntax.field(id, "key")?;
     let value = syntax.field(id, "value")?;
-    let is_named = matches!(
-        syntax.kind(key),
-        "property_identifier" | "string" | "identifier"
-    );
-    if !is_named || !is_function(syntax, value) {
+    if !matches!(syntax.kind(key), "property_identifier" | "string" | "identifier") {
         return None;
     }
+    let opens = match syntax.kind(value) {
+        _ if is_function(syntax, value) => Opens::Body,
+        "object" if place == Place::Outside => Opens::Members,
+        _ => return None,
+    };
     Some(Definition {
         name: key_text(syntax, key),
-        ..named(syntax, key, id, Opens::Body)
+        ..named(syntax, key, id, opens)
     })
 }
 

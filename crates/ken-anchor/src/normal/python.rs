@@ -13,6 +13,7 @@ pub(super) fn form<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
         "(" | ")" if is_free(parent) => Form::Nothing,
         ";" => Form::Nothing,
         "tuple" | "expression_list" => Form::As("tuple"),
+        "tuple_pattern" if syntax.only(id).is_some() && !syntax.has(id, ",") => Form::Inside,
         "tuple_pattern" | "pattern_list" => Form::As("tuple_pattern"),
         "argument_list" if parent == "class_definition" && syntax.named(id).next().is_none() => {
             Form::Nothing

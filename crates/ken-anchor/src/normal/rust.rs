@@ -168,7 +168,7 @@ fn is_bare_body(syntax: &Syntax<'_>, id: Id, parent: &str) -> bool {
         return false;
     };
     let is_statement = match syntax.kind(only) {
-        "expression_statement" => syntax.has(only, ";"),
+        "expression_statement" => syntax.has(only, ";") && !is_jump(syntax, only),
         kind => {
             kind.ends_with("_item")
                 || kind.ends_with("_declaration")
