@@ -3,6 +3,7 @@
 //! Reads bytes it is given and opens nothing: the files of a version come in through [`Tree`], which a work
 //! tree and a commit implement elsewhere.
 
+pub mod condition;
 mod tree;
 
 pub use tree::{Tree, TreeError};
