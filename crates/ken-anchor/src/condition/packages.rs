@@ -140,19 +140,7 @@ fn read_all(tree: &dyn Tree, ecosystem: Ecosystem) -> Used {
 
 fn read(tree: &dyn Tree, path: &str, lockfile: Lockfile) -> Result<Listing, String> {
     let text = text_of(tree, path, LOCKFILE_BYTES_MAX)?.ok_or("it is not there")?;
-    match lockfile {
-        Lockfile::CargoLock | Lockfile::PoetryLock | Lockfile::UvLock => {
-            package_tables::read(&text)
-        }
-        Lockfile::ComposerLock => composer_lock::read(&text),
-        Lockfile::GemfileLock => Ok(gemfile_lock::read(&text)),
-        Lockfile::GoMod => Ok(go_mod::read(&text)),
-        Lockfile::PackageLock => package_lock::read(&text),
-        Lockfile::PnpmLock => pnpm_lock::read(&text),
-        Lockfile::PomXml => pom_xml::read(&text),
-        Lockfile::Requirements => Ok(requirements::read(&text)),
-        Lockfile::YarnLock => Ok(yarn_lock::read(&text)),
-    }
+    parse(lockfile, &text)
 }
 
 impl Used {
@@ -177,6 +165,20 @@ impl Used {
     }
 }
 
+fn parse(lockfile: Lockfile, text: &str) -> Result<Listing, String> {
+    match lockfile {
+        Lockfile::CargoLock | Lockfile::PoetryLock | Lockfile::UvLock => package_tables::read(text),
+        Lockfile::ComposerLock => composer_lock::read(text),
+        Lockfile::GemfileLock => Ok(gemfile_lock::read(text)),
+        Lockfile::GoMod => Ok(go_mod::read(text)),
+        Lockfile::PackageLock => package_lock::read(text),
+        Lockfile::PnpmLock => pnpm_lock::read(text),
+        Lockfile::PomXml => pom_xml::read(text),
+        Lockfile::Requirements => Ok(requirements::read(text)),
+        Lockfile::YarnLock => Ok(yarn_lock::read(text)),
+    }
+}
+
 /// Lines below a package's name its version is looked for in.
 const LINES_NEAR: usize = 5;
 
@@ -192,4 +194,47 @@ fn line_of(tree: &dyn Tree, path: &str, name: &str, version: &str) -> u32 {
         line.contains(last) && near.into_iter().any(|line| line.contains(version))
     });
     found.map_or(1, |(at, _)| u32::try_from(at + 1).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PATHS: [&str; 11] = [
+        "Cargo.lock",
+        "composer.lock",
+        "Gemfile.lock",
+        "go.mod",
+        "package-lock.json",
+        "pnpm-lock.yaml",
+        "poetry.lock",
+        "pom.xml",
+        "requirements.txt",
+        "uv.lock",
+        "yarn.lock",
+    ];
+
+    proptest! {
+        #[test]
+        fn nothing_makes_a_reader_panic(
+            text in any::<String>(),
+            pieces in proptest::collection::vec(
+                prop_oneof![
+                    Just("packages:\n  "), Just("  specs:\n    "), Just("require ("), Just("=> "),
+                    Just("@"), Just("/"), Just("\""), Just(": "), Just("==" ), Just("\n"), Just("é"),
+                    Just("{"), Just("}"), Just("["), Just("version"), Just("  version "), Just("a"),
+                    Just("npm:"), Just("("), Just(")"), Just("<a>"), Just("_"), Just(","), Just("- "),
+                ],
+                0..40,
+            ),
+        ) {
+            for path in PATHS {
+                let lockfile = Lockfile::at(path).unwrap();
+                let _ = parse(lockfile, &text);
+                let _ = parse(lockfile, &pieces.concat());
+            }
+        }
+    }
 }
