@@ -4,6 +4,7 @@
 //! tree and a commit implement elsewhere.
 
 mod compare;
+pub mod condition;
 mod definition;
 mod diff;
 mod fingerprint;

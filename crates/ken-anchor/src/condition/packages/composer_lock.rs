@@ -1,0 +1,56 @@
+//! `composer.lock`: JSON with what is used, and what is used for development.
+
+use serde::Deserialize;
+
+use super::listing::Listing;
+
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    packages: Vec<Package>,
+    #[serde(default, rename = "packages-dev")]
+    packages_dev: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+}
+
+pub(super) fn read(text: &str) -> Result<Listing, String> {
+    let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let all = file.packages.into_iter().chain(file.packages_dev);
+    Ok(Listing::whole(
+        all.map(|it| (it.name, Some(it.version))).collect(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_for_development_count_too() {
+        let text = r#"{
+    "_readme": ["This file locks the dependencies of your project to a known state"],
+    "content-hash": "0123",
+    "packages": [
+        {"name": "symfony/console", "version": "v6.4.1", "require": {"php": ">=8.1"}},
+        {"name": "acme/tool", "version": "dev-main"}
+    ],
+    "packages-dev": [{"name": "phpunit/phpunit", "version": "10.5.3"}],
+    "minimum-stability": "stable"
+}"#;
+        let lines = read(text).unwrap().lines();
+        assert_eq!(
+            lines,
+            [
+                "acme/tool dev-main",
+                "phpunit/phpunit 10.5.3",
+                "symfony/console v6.4.1"
+            ]
+        );
+        assert!(read("[]]").is_err());
+    }
+}
