@@ -8,6 +8,7 @@ pub mod condition;
 mod definition;
 mod diff;
 mod fingerprint;
+mod kept;
 mod language;
 mod lines;
 mod nearest;

@@ -58,6 +58,13 @@ pub fn outline(path: &str, source: &[u8]) -> Outline {
 }
 
 impl Outline {
+    pub(crate) fn new(language: Language, symbols: Vec<Symbol>) -> Self {
+        Self {
+            language: Some(language),
+            symbols,
+        }
+    }
+
     /// Returns the language it was read as, if there is a grammar.
     pub fn language(&self) -> Option<Language> {
         self.language

@@ -147,6 +147,7 @@ fn code(error: &Error) -> &'static str {
         Error::TooLarge { .. } => "too_large",
         Error::Usage(_) => "usage",
         Error::Model(_) => "model",
+        Error::Ungrounded { .. } => "ungrounded",
         Error::BulkLoss { .. } => "bulk_loss",
         Error::Disk(_)
         | Error::Append(_)
@@ -155,6 +156,7 @@ fn code(error: &Error) -> &'static str {
         | Error::Recover(_)
         | Error::Place(_)
         | Error::Git(_)
+        | Error::Tree(_)
         | Error::Index(_)
         | Error::Damaged { .. } => match error.kind() {
             Kind::Busy => "busy",
@@ -218,6 +220,8 @@ fn hint(error: &Error) -> Option<String> {
         | Error::Replace(_)
         | Error::Recover(_)
         | Error::Place(_)
+        | Error::Tree(_)
+        | Error::Ungrounded { .. }
         | Error::Index(_)
         | Error::Damaged { .. } => return None,
     };

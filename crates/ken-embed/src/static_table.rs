@@ -29,7 +29,7 @@ const _: () = assert!(SCALE_MAX as u64 * 127 * TEXT_BYTES_MAX as u64 <= 1 << f64
 const DIMENSION: usize = 256;
 
 static MODEL: Model = Model {
-    id: Cow::Borrowed("ken-static-256/1"),
+    id: Cow::Borrowed("ken-static-256/2"),
     dimension: DIMENSION,
     blend: 0.4,
     thresholds: Thresholds {

@@ -78,6 +78,11 @@ enum Reach {
     Everywhere,
 }
 
+/// Returns whether a norm is about one of `paths`.
+pub(crate) fn is_norm_for(entry: &Entry, paths: &[String]) -> bool {
+    reach(entry, paths) == Some(Reach::InHand)
+}
+
 /// Returns whether a norm holds for `paths`: it names one of them, or no place at all.
 fn reach(entry: &Entry, paths: &[String]) -> Option<Reach> {
     let content = entry.content.as_ref()?;

@@ -44,7 +44,8 @@ impl Engine {
         let stones = self.stones()?;
         let mut drafts = Vec::with_capacity(proposals.len());
         let mut ids = Vec::with_capacity(proposals.len());
-        for proposal in proposals {
+        for mut proposal in proposals {
+            self.ground(&mut proposal.content)?;
             check_tombstones(&proposal, &stones, by)?;
             let (event, entry) = self.fresh_entry_id(&proposal)?;
             drafts.push((Some(event), decide::propose(event, proposal)?));
@@ -72,10 +73,11 @@ impl Engine {
     pub fn revise(
         &mut self,
         id: EntryId,
-        changes: Changes,
+        mut changes: Changes,
         reason: Option<Note>,
         by: &Actor,
     ) -> Result<Entry, Error> {
+        self.ground_changes(&mut changes)?;
         self.change(id, by, |entry, _| {
             decide::revise(entry, changes, None, Channel::Command, reason)
         })

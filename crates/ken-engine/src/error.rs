@@ -35,6 +35,16 @@ pub enum Error {
     Usage(String),
     #[error("{count} entry files are gone at once")]
     BulkLoss { count: usize, files: Vec<String> },
+    /// An entry would rest on what is not there.
+    #[error("{what}: {why}")]
+    Ungrounded {
+        what: String,
+        why: String,
+        /// Names that may have been meant.
+        nearest: Vec<String>,
+    },
+    #[error(transparent)]
+    Tree(#[from] ken_anchor::TreeError),
     #[error(transparent)]
     Model(#[from] ModelError),
     #[error(transparent)]
@@ -106,7 +116,10 @@ impl Error {
             | Self::Usage(_)
             | Self::Model(_)
             | Self::TooNew { .. } => Kind::User,
-            Self::Refused(_) | Self::Guarded(_) | Self::BulkLoss { .. } => Kind::Refused,
+            Self::Refused(_)
+            | Self::Guarded(_)
+            | Self::BulkLoss { .. }
+            | Self::Ungrounded { .. } => Kind::Refused,
             Self::Replace(ken_ledger::replace::ReplaceError::Busy(_)) => Kind::Busy,
             Self::Read(ken_ledger::ReadError::Segment(_)) | Self::Damaged { .. } => Kind::Damaged,
             Self::Index(error) if error.is_damage() => Kind::Damaged,
@@ -117,6 +130,7 @@ impl Error {
             | Self::Recover(_)
             | Self::Place(_)
             | Self::Git(_)
+            | Self::Tree(_)
             | Self::Index(_) => Kind::Internal,
         }
     }
@@ -141,6 +155,12 @@ impl Error {
                 Some("`ken ledger check` lists every damaged line; `git checkout` restores a committed segment".to_owned())
             }
             Self::Model(error) => error.hint(),
+            Self::Ungrounded { nearest, .. } if !nearest.is_empty() => {
+                Some(format!("did you mean `{}`?", nearest.join("`, `")))
+            }
+            Self::Ungrounded { .. } => {
+                Some("an entry rests on what is there now; leave out what is not, and cite it".to_owned())
+            }
             Self::Index(error) if error.is_damage() => {
                 Some("`ken ledger check` lists every damaged line".to_owned())
             }
@@ -154,6 +174,7 @@ impl Error {
             | Self::Recover(_)
             | Self::Place(_)
             | Self::Git(_)
+            | Self::Tree(_)
             | Self::Index(_) => None,
         }
     }

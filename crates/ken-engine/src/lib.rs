@@ -5,11 +5,14 @@
 //! plain data for the command line, MCP and HTTP alike.
 //!
 //! Reading order: [`engine`] holds the ledger and its index together, [`entries`] the verbs,
-//! [`lookup`] the questions, [`search`] and [`brief`] what answers them, [`model`] which model helps, [`sync`] what people edit by hand, [`upkeep`] packing, blanking and
+//! [`lookup`] the questions, [`search`] and [`brief`] what answers them, [`model`] which model helps, [`validity`] whether code bears entries out,
+//! [`sync`] what people edit by hand, [`upkeep`] packing, blanking and
 //! recovery, [`init`] coming and going.
 
 pub mod admission;
 pub mod brief;
+mod config;
+pub mod drift;
 pub mod engine;
 pub mod entries;
 pub mod error;
@@ -25,6 +28,7 @@ pub mod search;
 pub mod sync;
 mod tombstone;
 pub mod upkeep;
+pub mod validity;
 pub mod verify;
 pub mod view;
 pub mod world;

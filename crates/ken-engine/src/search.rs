@@ -48,6 +48,8 @@ pub struct Search {
     /// The run whose draws serve; the posterior's mean without one.
     pub run: Option<String>,
     pub floor: Floor,
+    /// Whether what the code contradicts is shown, too.
+    pub include_stale: bool,
 }
 
 /// How relevant an entry must be to be shown at all.
@@ -157,13 +159,14 @@ impl Engine {
     ) -> Result<Answer, Error> {
         let (serving, found) = self.find_candidates(search, progress)?;
         let workspace = self.index.workspace()?;
-        let scorer = Scorer {
+        let mut scorer = Scorer {
             search,
             weights: Scoring::of(&workspace).weights,
+            validity: self.validity_of(found.iter().map(|it| &it.entry))?,
             now: self.now(),
         };
         let mut answer = scorer.answer(serving.rung(), found);
-        self.bring_opponents(&mut answer, &scorer, &workspace)?;
+        self.bring_opponents(&mut answer, &mut scorer, &workspace)?;
         Ok(answer)
     }
 
@@ -207,9 +210,9 @@ impl Engine {
 
     /// Names the entries that contradict a hit and brings along those the search did not find.
     fn bring_opponents(
-        &self,
+        &mut self,
         answer: &mut Answer,
-        scorer: &Scorer<'_>,
+        scorer: &mut Scorer<'_>,
         workspace: &Workspace,
     ) -> Result<(), Error> {
         let open = open_contradictions(workspace);
@@ -230,6 +233,7 @@ impl Engine {
             if answer.hit(id).is_none() && !answer.withheld.iter().any(|(it, _)| *it == id) {
                 let against = answer.hits.iter().filter(|hit| hit.conflicts.contains(&id));
                 let against = against.map(|hit| hit.entry.id).collect();
+                scorer.validity.extend(self.validity_of([&entry])?);
                 scorer.add(answer, beside(entry), against);
             }
         }
@@ -257,7 +261,7 @@ impl Answer {
 }
 
 /// Returns who contradicts whom where nobody has decided yet.
-fn open_contradictions(workspace: &Workspace) -> BTreeMap<EntryId, BTreeSet<EntryId>> {
+pub(crate) fn open_contradictions(workspace: &Workspace) -> BTreeMap<EntryId, BTreeSet<EntryId>> {
     let mut open: BTreeMap<EntryId, BTreeSet<EntryId>> = BTreeMap::new();
     for (one, other) in workspace.contradictions.values() {
         open.entry(*one).or_default().insert(*other);

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use ken_core::actor::{Actor, Role};
 use ken_core::decide::Refusal;
 use ken_core::entry::Entry;
-use ken_core::id::EventId;
+use ken_core::id::{EntryId, EventId};
 use ken_core::kind::Memory;
 use ken_core::store::{Filter, Shelf, Store as _};
 use ken_core::workspace::Workspace;
@@ -12,9 +13,11 @@ use ken_ledger::SegmentName;
 use ken_ledger::check::Severity;
 use serde::Serialize;
 
+use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::notice::Notice;
+use crate::validity::{Bench, From, Impact, Range, Version, WorkTree, everything, of_change};
 
 /// What a gate found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -37,12 +40,29 @@ pub enum Level {
     Error,
 }
 
+/// What is looked at.
+#[derive(Clone, Copy, Debug)]
+pub enum Scope<'a> {
+    /// The whole ledger, and every entry against the work tree.
+    Everything,
+    /// What a change can touch.
+    Change {
+        base: &'a str,
+        /// The work tree without one.
+        head: Option<&'a str>,
+        from: From,
+    },
+}
+
 /// The outcome of `ken verify`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Verified {
     pub entries: usize,
     pub events: u64,
     pub findings: Vec<Finding>,
+    pub impact: Impact,
+    /// Entries that were led to where their code went.
+    pub followed: Vec<EntryId>,
 }
 
 impl Verified {
@@ -55,8 +75,55 @@ impl Verified {
 }
 
 impl Engine {
-    /// Checks schema, provenance and links of everything, and that no blanked data is back.
-    pub fn verify(&mut self) -> Result<Verified, Error> {
+    /// Checks what `scope` says; `progress` is told how many of how many entries are done.
+    pub fn verify(
+        &mut self,
+        scope: Scope<'_>,
+        by: &Actor,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Verified, Error> {
+        match scope {
+            Scope::Everything => self.verify_everything(by, progress),
+            Scope::Change { base, head, from } => {
+                let range = Range::of(&self.place, base, head)?;
+                self.verify_change(&range, from, progress)
+            }
+        }
+    }
+
+    /// Checks the entries a change can touch, and what it does to knowledge itself.
+    fn verify_change(
+        &mut self,
+        range: &Range,
+        from: From,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Verified, Error> {
+        let config = Config::of(&range.base)?;
+        let now = self.now();
+        let mut bench = Bench {
+            index: &mut self.index,
+            now,
+            progress,
+        };
+        let mut impact = of_change(&mut bench, range, from)?;
+        let mut findings = std::mem::take(&mut impact.findings);
+        findings.extend(impact.told(config.verify.fail_on));
+        Ok(Verified {
+            entries: impact.checked,
+            events: impact.strokes.len() as u64,
+            findings,
+            impact,
+            followed: Vec::new(),
+        })
+    }
+
+    /// Checks schema, provenance and links of everything, that no blanked data is back, and every entry
+    /// against the code. Entries whose code moved are led there, unless a machine asks.
+    fn verify_everything(
+        &mut self,
+        by: &Actor,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Verified, Error> {
         // First of all: a gate that mends what it should find would never find it.
         let quoting = self.quoting_files(&self.blanked_here()?)?;
         self.absorb_once()?;
@@ -119,10 +186,28 @@ impl Engine {
             findings.extend(check_provenance(entry));
             findings.extend(self.check_links(entry)?);
         }
+        let version = Version::Work(WorkTree::new(&self.place)?);
+        let config = Config::of(&version)?;
+        let now = self.now();
+        let mut bench = Bench {
+            index: &mut self.index,
+            now,
+            progress,
+        };
+        let impact = everything(&mut bench, &version, &config)?;
+        findings.extend(impact.told(config.verify.fail_on));
+        let followed = match by.role() {
+            Role::Ci => Vec::new(),
+            Role::Human | Role::Agent | Role::Import | Role::Peer => {
+                self.follow(&impact.moved, by)?.followed
+            }
+        };
         Ok(Verified {
             entries: entries.len(),
             events: checked.events,
             findings,
+            impact,
+            followed,
         })
     }
 
@@ -162,6 +247,11 @@ impl Engine {
         }
         Ok(findings)
     }
+}
+
+/// Returns a few characters that stand for a text.
+pub fn digest(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }
 
 fn check_provenance(entry: &Entry) -> Option<Finding> {

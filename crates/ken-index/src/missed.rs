@@ -79,8 +79,9 @@ impl Index {
     }
 }
 
-/// Forgets every question: one of them may quote what was blanked.
+/// Forgets every question and what was found out about conditions: one of them may quote what was blanked.
 pub(crate) fn forget_all(db: &Connection) -> Result<(), IndexError> {
     db.prepare_cached("DELETE FROM missed")?.execute([])?;
+    db.prepare_cached("DELETE FROM truths")?.execute([])?;
     Ok(())
 }

@@ -66,6 +66,27 @@ impl Index {
         Ok(tx.commit()?)
     }
 
+    /// Returns what was last found out about a condition.
+    pub fn truth(&self, condition: &str) -> Result<Option<String>, IndexError> {
+        let query = "SELECT truth FROM truths WHERE condition = ?1";
+        let mut statement = self.db.prepare_cached(query)?;
+        let truth = statement.query_row([condition], |row| row.get(0));
+        Ok(truth.optional()?)
+    }
+
+    /// Keeps what was found out about conditions.
+    pub fn keep_truths<'t>(
+        &mut self,
+        truths: impl Iterator<Item = (&'t str, &'t str)>,
+    ) -> Result<(), IndexError> {
+        let tx = self.db.transaction()?;
+        for (condition, truth) in truths {
+            tx.prepare_cached("INSERT OR REPLACE INTO truths VALUES (?1, ?2)")?
+                .execute([condition, truth])?;
+        }
+        Ok(tx.commit()?)
+    }
+
     /// Keeps how files of the work tree looked, with the keys of what they held.
     pub fn keep_files(&mut self, files: &[(String, FileStat, String)]) -> Result<(), IndexError> {
         if files.is_empty() {

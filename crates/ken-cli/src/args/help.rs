@@ -20,7 +20,17 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Read it",
         &["search", "browse", "brief", "list", "show", "log", "export"],
     ),
-    ("Check it", &["verify", "quarantine", "friction", "promote"]),
+    (
+        "Check it",
+        &[
+            "verify",
+            "reanchor",
+            "drift",
+            "quarantine",
+            "friction",
+            "promote",
+        ],
+    ),
     (
         "Keep files and ledger in step",
         &["sync", "render", "recover", "blank"],

@@ -9,6 +9,7 @@ mod help;
 mod model;
 mod search;
 mod upkeep;
+mod validity;
 mod words;
 
 use std::path::PathBuf;
@@ -29,6 +30,7 @@ pub(crate) use upkeep::{
     LedgerCommand, ManArgs, PromoteArgs, QuarantineCommand, RecordArgs, RecoverArgs, SyncArgs,
     UninstallArgs,
 };
+pub(crate) use validity::{ReanchorArgs, VerifyArgs};
 
 /// Everything that was typed.
 #[derive(Debug, Parser)]
@@ -57,7 +59,7 @@ pub(crate) struct Global {
     /// Act as if started in DIR
     #[arg(short = 'C', global = true, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// How to answer: for people or one versioned JSON object a line
+    /// How to answer: for people or one versioned JSON object a line; `verify` knows three more
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
     /// Say nothing beside the answer and errors
@@ -73,6 +75,12 @@ pub(crate) struct Global {
 pub(crate) enum Format {
     Text,
     Json,
+    /// For code hosts; `verify` only
+    Sarif,
+    /// Workflow commands; `verify` only
+    Github,
+    /// For a pull request; `verify` only
+    Markdown,
 }
 
 /// When to use colour.
@@ -152,8 +160,12 @@ pub(crate) enum Verb {
     Friction(FrictionCommand),
     /// Move knowledge from one memory to another, with approval
     Promote(PromoteArgs),
-    /// Check schema, provenance and links of everything; fails on findings
-    Verify,
+    /// Check the ledger and hold every entry against the code, or what a change touches
+    Verify(VerifyArgs),
+    /// Take fingerprints, follow code that moved, decide about what changed
+    Reanchor(ReanchorArgs),
+    /// Show shelves that are stale, bloated, contradictory or orphaned
+    Drift,
     /// Turn edits of entry files into events and bring the files up to date
     Sync(SyncArgs),
     /// Write every entry file and gathering view anew

@@ -54,6 +54,9 @@ pub(crate) struct SearchArgs {
     /// The run whose draws serve
     #[arg(long, value_name = "RUN", conflicts_with = "mean", default_value = "")]
     pub(crate) run: String,
+    /// Show also what the code contradicts
+    #[arg(long)]
+    pub(crate) include_stale: bool,
     /// List questions asked here that had no good answer
     #[arg(long, conflicts_with = "query")]
     pub(crate) unanswered: bool,

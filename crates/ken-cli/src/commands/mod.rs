@@ -12,6 +12,7 @@ mod cite;
 mod completions;
 mod confirm;
 mod doctor;
+mod drift;
 mod export;
 mod friction;
 mod hand;
@@ -26,6 +27,7 @@ mod mark;
 mod model;
 mod promote;
 mod quarantine;
+mod reanchor;
 mod recover;
 mod render;
 mod restore;
@@ -105,6 +107,14 @@ impl Session<'_> {
     }
 
     fn verb(&mut self, verb: Verb) -> Result<Exit, Failure> {
+        let is_verify = matches!(verb, Verb::Verify(_));
+        match self.printer.format() {
+            Format::Text | Format::Json => {}
+            Format::Sarif | Format::Github | Format::Markdown if is_verify => {}
+            Format::Sarif | Format::Github | Format::Markdown => {
+                return Err(Failure::usage("only `ken verify` answers in that format"));
+            }
+        }
         match verb {
             Verb::Init => init::run(self),
             Verb::Uninstall(args) => uninstall::run(self, &args),
@@ -128,7 +138,9 @@ impl Session<'_> {
             Verb::Quarantine(command) => quarantine::run(self, command),
             Verb::Friction(command) => friction::run(self, command),
             Verb::Promote(args) => promote::run(self, &args),
-            Verb::Verify => verify::run(self),
+            Verb::Verify(args) => verify::run(self, &args),
+            Verb::Reanchor(args) => reanchor::run(self, &args),
+            Verb::Drift => drift::run(self),
             Verb::Sync(args) => sync::run(self, &args),
             Verb::Render => render::run(self),
             Verb::Export(args) => export::run(self, &args),
@@ -156,10 +168,10 @@ impl Session<'_> {
     /// Like [`Self::write`], and hands what happened beside to the caller.
     fn write_quietly<T>(
         &mut self,
-        act: impl FnOnce(&mut Engine) -> Result<T, Failure>,
+        act: impl FnOnce(&mut Engine, &Actor) -> Result<T, Failure>,
     ) -> Result<(T, Vec<Notice>), Failure> {
-        let (mut engine, _) = self.surroundings.open_to_write()?;
-        let result = act(&mut engine);
+        let (mut engine, by) = self.surroundings.open_to_write()?;
+        let result = act(&mut engine, &by);
         let notices = engine.take_notices();
         match result {
             Ok(value) => Ok((value, notices)),

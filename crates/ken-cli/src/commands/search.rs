@@ -97,6 +97,7 @@ pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, F
             thread: args.thread,
             run: (!args.mean).then_some(args.run),
             floor: args.threshold,
+            include_stale: args.include_stale,
         };
         let search_now = |it: &Progress| engine.search(&search, &mut |at, all| it.come_to(at, all));
         let answer = progress.during(search_now)?;
@@ -195,8 +196,19 @@ fn tell(
             session.printer.talk(said)?;
         }
     } else if !answer.withheld.is_empty() {
+        let stale =
+            |(_, why): &&(EntryId, Withheld)| matches!(why, Withheld::Changed | Withheld::Broken);
+        let stale = answer.withheld.iter().filter(stale).count();
         let count = counted(answer.withheld.len() as u64, "entry", "entries");
-        let said = format_args!("{count} withheld; `--explain` says why");
+        let said = match stale {
+            0 => format!("{count} withheld; `--explain` says why"),
+            all if all == answer.withheld.len() => {
+                format!("{count} withheld: the code changed; `--include-stale` shows")
+            }
+            some => {
+                format!("{count} withheld, {some} because the code changed; `--explain` says why")
+            }
+        };
         session.printer.hint(said)?;
     }
     if let Some(Shown { id, .. }) = page.shown.first() {

@@ -24,7 +24,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &SyncArgs) -> Result<Exit, Fa
     } else {
         BulkDeletion::Ask
     };
-    let (synced, notices) = session.write_quietly(|engine| Ok(engine.sync(bulk)?))?;
+    let (synced, notices) = session.write_quietly(|engine, _| Ok(engine.sync(bulk)?))?;
     let waits = notices
         .iter()
         .any(|notice| matches!(notice, Notice::Waiting { .. }));

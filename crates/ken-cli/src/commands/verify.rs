@@ -1,13 +1,16 @@
 //! `ken verify`: the gate; fails where something must not be relied on.
 
 use ken_engine::notice::Notice;
-use ken_engine::verify::{Finding, Level, Verified};
+use ken_engine::validity::{From, Stroke};
+use ken_engine::verify::{Finding, Scope, Verified};
 use serde::Serialize;
 
 use super::Session;
+use crate::args::{Format, VerifyArgs};
 use crate::failure::{Exit, Failure};
+use crate::print::gate;
 use crate::print::progress::Progress;
-use crate::print::{BAD, GOOD, WARN, counted, styled};
+use crate::print::sarif::sarif;
 
 #[derive(Serialize)]
 struct VerifyObject<'a> {
@@ -16,60 +19,72 @@ struct VerifyObject<'a> {
     entries: usize,
     events: u64,
     findings: &'a [Finding],
+    /// Entries held against the code, and files that had to be parsed for it.
+    checked: usize,
+    parsed: usize,
+    invalid: Vec<gate::CheckedObject<'a>>,
+    invalid_before: Vec<gate::CheckedObject<'a>>,
+    moved: Vec<gate::CheckedObject<'a>>,
+    unverifiable: Vec<gate::CheckedObject<'a>>,
+    norms: Vec<String>,
+    brings: &'a [Stroke],
 }
 
-pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(session: &mut Session<'_>, args: &VerifyArgs) -> Result<Exit, Failure> {
+    let scope = match &args.base {
+        None => Scope::Everything,
+        Some(base) => Scope::Change {
+            base,
+            head: args.head.as_deref(),
+            from: match args.from_fork {
+                true => From::Stranger,
+                false => From::Member,
+            },
+        },
+    };
     let progress = Progress::start(session.printer, "verifying", None);
-    let (verified, mut notices) =
-        session.write_quietly(|engine| progress.during(|_| Ok(engine.verify()?)))?;
+    let (verified, mut notices) = session.write_quietly(|engine, by| {
+        progress.during(|it| Ok(engine.verify(scope, by, &mut |at, all| it.come_to(at, all))?))
+    })?;
     // An edit that was left alone is a finding here.
     notices.retain(|notice| !matches!(notice, Notice::LeftAlone { .. }));
     session.printer.notices(&notices)?;
-    let exit = if verified.passes() {
-        Exit::Fine
-    } else {
-        Exit::Refused
-    };
-    if session.is_json() {
-        session.printer.json(&VerifyObject {
-            schema: "ken.verify.v1",
-            passes: verified.passes(),
-            entries: verified.entries,
-            events: verified.events,
-            findings: &verified.findings,
-        })?;
-        return Ok(exit);
-    }
-    for finding in &verified.findings {
-        let (style, word) = match finding.level {
-            Level::Warning => (WARN, "warning"),
-            Level::Error => (BAD, "error"),
-        };
-        let line = finding
-            .line
-            .map(|line| format!(":{line}"))
-            .unwrap_or_default();
-        let (at, gate, message) = (&finding.at, finding.gate, &finding.message);
-        session.printer.line(format_args!(
-            "{} {at}{line}: {message} [{gate}]",
-            styled(style, word)
-        ))?;
-    }
-    summarise(session, &verified)?;
-    Ok(exit)
+    print(session, &verified)?;
+    Ok(match verified.passes() {
+        true => Exit::Fine,
+        false => Exit::Refused,
+    })
 }
 
-fn summarise(session: &mut Session<'_>, verified: &Verified) -> Result<(), Failure> {
-    let entries = counted(verified.entries as u64, "entry", "entries");
-    let events = counted(verified.events, "event", "events");
-    let (style, word) = if verified.passes() {
-        (GOOD, "passes")
-    } else {
-        (BAD, "fails")
-    };
-    let findings = counted(verified.findings.len() as u64, "finding", "findings");
-    let verdict = styled(style, word);
-    session
-        .printer
-        .line(format_args!("{verdict}: {entries}, {events}, {findings}"))
+fn print(session: &mut Session<'_>, verified: &Verified) -> Result<(), Failure> {
+    match session.printer.format() {
+        Format::Text => {
+            let width = session.printer.width();
+            session.printer.text(gate::text(verified, width))
+        }
+        Format::Json => session.printer.json(&object(verified)),
+        Format::Sarif => session.printer.json(&sarif(&verified.findings)),
+        Format::Github => session.printer.text(gate::github(&verified.findings)),
+        Format::Markdown => session.printer.text(gate::markdown(verified)),
+    }
+}
+
+fn object(verified: &Verified) -> VerifyObject<'_> {
+    let impact = &verified.impact;
+    let objects = |all| gate::CheckedObject::all(all);
+    VerifyObject {
+        schema: "ken.verify.v1",
+        passes: verified.passes(),
+        entries: verified.entries,
+        events: verified.events,
+        findings: &verified.findings,
+        checked: impact.checked,
+        parsed: impact.parsed,
+        invalid: objects(&impact.invalid),
+        invalid_before: objects(&impact.before),
+        moved: objects(&impact.moved),
+        unverifiable: objects(&impact.unverifiable),
+        norms: impact.norms.iter().map(|it| it.id.to_string()).collect(),
+        brings: &impact.strokes,
+    }
 }

@@ -6,10 +6,12 @@
 pub(crate) mod entry_json;
 pub(crate) mod entry_text;
 pub(crate) mod event_text;
+pub(crate) mod gate;
 pub(crate) mod hits;
 mod notice;
 pub(crate) mod progress;
-mod table;
+pub(crate) mod sarif;
+pub(crate) mod table;
 
 use std::ffi::OsString;
 use std::fmt::{Display, Write as _};
@@ -84,6 +86,11 @@ impl Printer {
     /// Returns whether answers are JSON, `default` deciding where nothing was asked for.
     pub(crate) fn is_json(&self, default: Format) -> bool {
         self.format.unwrap_or(default) == Format::Json
+    }
+
+    /// Returns what was asked for, text where nothing was.
+    pub(crate) fn format(&self) -> Format {
+        self.format.unwrap_or(Format::Text)
     }
 
     /// Returns whether progress and other talk for people at a terminal is welcome.

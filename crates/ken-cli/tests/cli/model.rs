@@ -31,7 +31,7 @@ fn what_is_built_in_serves_until_somebody_chooses() {
     exit: 0
     ----- stdout -----
     rung       static
-    model      ken-static-256/1
+    model      ken-static-256/2
     dimension  256
     vectors    of 0 of 2 entries; 2 wait for the next search
     ");
@@ -39,7 +39,7 @@ fn what_is_built_in_serves_until_somebody_chooses() {
     insta::assert_snapshot!(env.run(["model", "show", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
-    {"schema":"ken.model.v1","chosen":"static","served_by":"static","trouble":null,"id":"ken-static-256/1","dimension":256,"added":{"folder":null,"url":null,"model":null},"entries":2,"waiting":0}
+    {"schema":"ken.model.v1","chosen":"static","served_by":"static","trouble":null,"id":"ken-static-256/2","dimension":256,"added":{"folder":null,"url":null,"model":null},"entries":2,"waiting":0}
     "#);
 }
 
@@ -58,7 +58,7 @@ fn changing_the_model_and_back_gives_the_same_answer_byte_for_byte() {
     exit: 0
     ----- stdout -----
     rung       static
-    model      ken-static-256/1
+    model      ken-static-256/2
     dimension  256
     vectors    of 0 of 2 entries; 2 wait for the next search
     ----- stderr -----
@@ -149,7 +149,7 @@ fn ret_04_ret_23_ret_25_a_choice_that_cannot_serve_is_told_and_breaks_nothing() 
     ----- stdout -----
     rung       static, instead of transformer
     trouble    no model was added for the rung `transformer` (`ken model add FOLDER` adds one)
-    model      ken-static-256/1
+    model      ken-static-256/2
     dimension  256
     vectors    of 2 entries
     ");

@@ -4,8 +4,11 @@
 
 use std::ops::Not;
 
+use serde::Serialize;
+
 /// Whether a condition holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Truth {
     Broken,
     /// Nothing at hand can tell.
@@ -14,6 +17,8 @@ pub enum Truth {
 }
 
 impl Truth {
+    pub const ALL: [Self; 3] = [Self::Broken, Self::Unverifiable, Self::Holds];
+
     /// Returns whether both hold: the lesser of the two, `Broken < Unverifiable < Holds`.
     #[must_use]
     pub fn and(self, other: Self) -> Self {

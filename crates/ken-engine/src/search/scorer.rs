@@ -1,10 +1,10 @@
 //! Scores what the index found, and holds back what must not or need not be shown.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::entry::Entry;
 use ken_core::event::Overlay;
-use ken_core::facts::EntryFacts;
+use ken_core::facts::{EntryFacts, Validity};
 use ken_core::id::EntryId;
 use ken_core::kind::Memory;
 use ken_core::score::{self, Boosts, Draw, Match, Role, Seed, Signals, Weights, Withheld};
@@ -27,6 +27,8 @@ const ANCHORED_RELEVANCE: f64 = 0.75;
 pub(super) struct Scorer<'a> {
     pub(super) search: &'a Search,
     pub(super) weights: Weights,
+    /// What the code says about entries that rest on it.
+    pub(super) validity: BTreeMap<EntryId, Validity>,
     pub(super) now: Timestamp,
 }
 
@@ -61,7 +63,11 @@ impl Scorer<'_> {
 
     /// Adds a candidate to the hits, or to what is withheld.
     pub(super) fn add(&self, answer: &mut Answer, candidate: Candidate, conflicts: Vec<EntryId>) {
-        let facts = EntryFacts::of(&candidate.entry);
+        let mut facts = EntryFacts::of(&candidate.entry);
+        if let Some(validity) = self.validity.get(&candidate.entry.id) {
+            facts.validity = *validity;
+            facts.last_verified = Some(self.now);
+        }
         match self.withheld(&candidate.entry, &facts) {
             Some(why) => answer.withheld.push((candidate.entry.id, why)),
             None => answer.hits.push(self.hit(candidate, facts, conflicts)),
@@ -76,7 +82,10 @@ impl Scorer<'_> {
         if raw && !asked {
             return Some(Withheld::Raw);
         }
-        score::withheld(entry, facts)
+        match score::withheld(entry, facts) {
+            Some(Withheld::Changed | Withheld::Broken) if self.search.include_stale => None,
+            why => why,
+        }
     }
 
     fn hit(&self, candidate: Candidate, facts: EntryFacts, conflicts: Vec<EntryId>) -> Hit {

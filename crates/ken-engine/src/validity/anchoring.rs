@@ -1,0 +1,229 @@
+//! Taking fingerprints: of what somebody writes down now, of what was written before, of where code went.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ken_anchor::Unresolved;
+use ken_core::actor::Actor;
+use ken_core::anchor::Anchor;
+use ken_core::condition::Truth;
+use ken_core::content::{Changes, Content};
+use ken_core::decide;
+use ken_core::entry::Entry;
+use ken_core::facts::Validity;
+use ken_core::id::EntryId;
+use ken_core::store::{Filter, Store as _};
+use ken_core::text::Condition;
+
+use super::reading::Looked;
+use super::{Checked, Checker, Reader, Search, Verdict, Version, WorkTree};
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// What `ken reanchor` did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reanchored {
+    /// Entries that got fingerprints they lacked.
+    pub taken: Vec<EntryId>,
+    /// Entries that were led to where their code went.
+    pub followed: Vec<EntryId>,
+    /// Entries that need a person: changed or gone.
+    pub left: Vec<EntryId>,
+}
+
+impl Engine {
+    /// Takes the fingerprints of what `content` points at, or says what is not there.
+    ///
+    /// Anchors that bring one keep it; a condition that does not hold now is refused.
+    pub(crate) fn ground(&mut self, content: &mut Content) -> Result<(), Error> {
+        self.ground_both(&mut content.evidence, &content.depends_on)
+    }
+
+    /// Does the same for what is worded anew.
+    pub(crate) fn ground_changes(&mut self, changes: &mut Changes) -> Result<(), Error> {
+        let evidence = changes.evidence.as_deref_mut().unwrap_or_default();
+        let conditions = changes.depends_on.as_deref().unwrap_or_default();
+        self.ground_both(evidence, conditions)
+    }
+
+    fn ground_both(
+        &mut self,
+        evidence: &mut [Anchor],
+        conditions: &[Condition],
+    ) -> Result<(), Error> {
+        if evidence.is_empty() && conditions.is_empty() {
+            return Ok(());
+        }
+        let version = Version::Work(WorkTree::new(&self.place)?);
+        let config = Config::of(&version)?;
+        let reader = Reader::new(&version, &mut self.index, self.world.now());
+        let mut checker = Checker::new(reader, Search::Tree, &config.facts);
+        for anchor in evidence {
+            if anchor.fingerprint.is_none() {
+                take(&mut checker, anchor)?;
+            }
+        }
+        for condition in conditions {
+            let check = checker.condition(condition);
+            if check.truth == Truth::Broken {
+                return Err(Error::Ungrounded {
+                    what: format!("the condition `{condition}` does not hold"),
+                    why: check.why,
+                    nearest: Vec::new(),
+                });
+            }
+        }
+        checker.keep()
+    }
+
+    /// Checks one entry against the work tree.
+    pub fn check_entry(&mut self, id: EntryId) -> Result<Checked, Error> {
+        let entry = self.entry(id)?;
+        let checked = self.check_entries(vec![entry], Search::Tree)?;
+        checked
+            .into_iter()
+            .next()
+            .ok_or(Error::NotFound(id.to_string()))
+    }
+
+    /// Checks entries against the work tree.
+    pub(crate) fn check_entries(
+        &mut self,
+        entries: Vec<Entry>,
+        search: Search<'_>,
+    ) -> Result<Vec<Checked>, Error> {
+        let version = Version::Work(WorkTree::new(&self.place)?);
+        let config = Config::of(&version).unwrap_or_default();
+        let reader = Reader::new(&version, &mut self.index, self.world.now());
+        let mut checker = Checker::new(reader, search, &config.facts);
+        let checked: Result<Vec<Checked>, Error> = entries
+            .into_iter()
+            .map(|entry| checker.check(entry))
+            .collect();
+        checker.keep()?;
+        checked
+    }
+
+    /// Returns what the code says now about those of `entries` that rest on it; quickly, somebody waits.
+    pub(crate) fn validity_of<'e>(
+        &mut self,
+        entries: impl IntoIterator<Item = &'e Entry>,
+    ) -> Result<BTreeMap<EntryId, Validity>, Error> {
+        let rests = |entry: &&Entry| {
+            let content = entry.content.as_ref();
+            content.is_some_and(|it| !it.evidence.is_empty() || !it.depends_on.is_empty())
+        };
+        let entries: Vec<Entry> = entries.into_iter().filter(rests).cloned().collect();
+        if entries.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let checked = self.check_entries(entries, Search::File)?;
+        let validity = checked.into_iter().map(|it| (it.entry.id, it.validity));
+        Ok(validity.collect())
+    }
+
+    /// Returns the entries whose code changed or is gone.
+    pub fn invalid(&mut self) -> Result<Vec<Checked>, Error> {
+        let entries = self.index.list(&Filter::default())?;
+        let mut checked = self.check_entries(entries, Search::Tree)?;
+        checked.retain(Checked::is_invalid);
+        Ok(checked)
+    }
+
+    /// Takes missing fingerprints and follows what moved; what changed is left to a person.
+    pub fn reanchor_all(&mut self, by: &Actor) -> Result<Reanchored, Error> {
+        let mut entries = self.index.list(&Filter::default())?;
+        entries.retain(|entry| {
+            let content = entry.content.as_ref();
+            content.is_some_and(|content| !content.evidence.is_empty())
+        });
+        let mut done = Reanchored::default();
+        for checked in self.check_entries(entries, Search::Tree)? {
+            self.bring_up(&checked, by, &mut done)?;
+        }
+        self.render_due()?;
+        Ok(done)
+    }
+
+    /// Writes down where the code of moved entries is.
+    pub(crate) fn follow(&mut self, moved: &[Checked], by: &Actor) -> Result<Reanchored, Error> {
+        let mut done = Reanchored::default();
+        for checked in moved {
+            self.bring_up(checked, by, &mut done)?;
+        }
+        self.render_due()?;
+        Ok(done)
+    }
+
+    fn bring_up(
+        &mut self,
+        checked: &Checked,
+        by: &Actor,
+        done: &mut Reanchored,
+    ) -> Result<(), Error> {
+        let id = checked.entry.id;
+        let evidence = checked.refreshed();
+        let content = checked.entry.content.as_ref();
+        if content.is_some_and(|content| content.evidence != evidence) {
+            let draft = decide::reanchor(&checked.entry, evidence)?;
+            self.record(vec![draft], by)?;
+            match checked.has_moved() {
+                true => done.followed.push(id),
+                false => done.taken.push(id),
+            }
+        }
+        if checked.is_invalid() {
+            done.left.push(id);
+        }
+        Ok(())
+    }
+
+    /// Takes the code of an entry as it is now: somebody looked and says that the claim still stands.
+    pub fn keep(&mut self, id: EntryId, by: &Actor) -> Result<Entry, Error> {
+        let checked = self.check_entry(id)?;
+        let gone: BTreeSet<String> = checked
+            .anchors
+            .iter()
+            .filter(|it| it.verdict == Verdict::Gone)
+            .map(|it| it.at.to_string())
+            .collect();
+        if let Some(at) = gone.first() {
+            return Err(Error::Ungrounded {
+                what: format!("`{at}` is gone"),
+                why: "an entry cannot rest on what is not there".to_owned(),
+                nearest: Vec::new(),
+            });
+        }
+        let evidence = checked.anchors.iter().map(|it| {
+            let old = Anchor::from(it.at.clone());
+            it.now.clone().unwrap_or(old)
+        });
+        let evidence = evidence.collect();
+        let draft = decide::reanchor(&checked.entry, evidence)?;
+        self.record(vec![draft], by)?;
+        self.render_due()?;
+        self.entry(id)
+    }
+}
+
+/// Takes the fingerprint of what an anchor points at.
+fn take(checker: &mut Checker<'_>, anchor: &mut Anchor) -> Result<(), Error> {
+    let at = &anchor.at;
+    let refused = |why: String, nearest: Vec<String>| {
+        let what = format!("the anchor `{at}` points at nothing");
+        Err(Error::Ungrounded { what, why, nearest })
+    };
+    match checker.reader.look(at.path(), at.spot())? {
+        Looked::Found(found) => {
+            anchor.fingerprint = Some(found.fingerprint.to_string());
+            Ok(())
+        }
+        Looked::NoFile if checker.is_folder(at)? => Ok(()),
+        Looked::NoFile => refused(format!("there is no file `{}`", at.path()), Vec::new()),
+        Looked::Missing(Unresolved::NoSymbol { nearest, .. }) => {
+            refused("there is no such symbol".to_owned(), nearest)
+        }
+        Looked::Missing(other) => refused(other.to_string(), Vec::new()),
+        Looked::Unreadable(why) => refused(why, Vec::new()),
+    }
+}
