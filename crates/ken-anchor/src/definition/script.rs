@@ -129,7 +129,10 @@ fn assigned(syntax: &Syntax<'_>, id: Id) -> Option<Definition> {
 fn pair(syntax: &Syntax<'_>, id: Id, place: Place) -> Option<Definition> {
     let key = syntax.field(id, "key")?;
     let value = syntax.field(id, "value")?;
-    if !matches!(syntax.kind(key), "property_identifier" | "string" | "identifier") {
+    if !matches!(
+        syntax.kind(key),
+        "property_identifier" | "string" | "identifier"
+    ) {
         return None;
     }
     let opens = match syntax.kind(value) {
