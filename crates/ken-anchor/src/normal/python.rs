@@ -22,10 +22,11 @@ pub(super) fn form<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
         "string_end" => Form::Nothing,
         "string_content" => content(syntax, id),
         "interpolation" if syntax.has(id, "=") => verbatim(syntax, id),
-        "integer" | "float" => Form::Leaves(vec![(
-            "number",
+        "integer" => Form::Leaves(vec![(
+            "integer",
             Cow::Owned(syntax.bytes(id).to_ascii_lowercase()),
         )]),
+        "float" => Form::Leaves(vec![("float", Cow::Owned(float(syntax.bytes(id))))]),
         _ => Form::Whole,
     }
 }
@@ -130,6 +131,19 @@ fn unescape(text: &[u8], is_bytes: bool) -> Vec<u8> {
         at += taken;
     }
     out
+}
+
+/// Returns `1.0` for `1.` and `0.5` for `.5`.
+fn float(text: &[u8]) -> Vec<u8> {
+    let text = text.to_ascii_lowercase();
+    let cut = text
+        .iter()
+        .position(|b| b"ej".contains(b))
+        .unwrap_or(text.len());
+    let (number, rest) = text.split_at(cut);
+    let front: &[u8] = if number.starts_with(b".") { b"0" } else { b"" };
+    let back: &[u8] = if number.ends_with(b".") { b"0" } else { b"" };
+    [front, number, back, rest].concat()
 }
 
 fn verbatim<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
