@@ -27,9 +27,17 @@ pub use outcome::{Outcome, Place};
 
 /// Looks up symbols; implemented where source files are parsed.
 pub trait Symbols {
-    /// Returns the fingerprint of a symbol, nothing where the file or the symbol is not there, or, in
-    /// one sentence, why it cannot be told.
-    fn fingerprint(&self, path: &str, name: &str) -> Result<Option<String>, String>;
+    /// Returns a symbol as it stands, nothing where the file or the symbol is not there, or, in one
+    /// sentence, why it cannot be told.
+    fn look_up(&self, path: &str, name: &str) -> Result<Option<Seen>, String>;
+}
+
+/// A symbol as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub fingerprint: String,
+    /// Where it begins, counted from 1.
+    pub line: u32,
 }
 
 /// What conditions are held against: one version of the files, its symbols, the workspace's facts.
@@ -98,15 +106,23 @@ impl<'a> Evidence<'a> {
             name,
             fingerprint,
         } = symbol;
-        match (self.symbols.fingerprint(path, name), fingerprint) {
-            (Err(why), _) => Outcome::unverifiable(why),
-            (Ok(None), _) => Outcome::broken(format!("`{path}` has no `{name}`")),
-            (Ok(Some(_)), None) => Outcome::holds(format!("`{path}` has `{name}`")),
-            (Ok(Some(found)), Some(wanted)) if found == *wanted => {
+        let seen = match self.symbols.look_up(path, name) {
+            Err(why) => return Outcome::unverifiable(why),
+            Ok(None) => return Outcome::broken(format!("`{path}` has no `{name}`")),
+            Ok(Some(seen)) => seen,
+        };
+        let outcome = match fingerprint {
+            None => Outcome::holds(format!("`{path}` has `{name}`")),
+            Some(taken) if *taken == seen.fingerprint => {
                 Outcome::holds(format!("`{name}` in `{path}` is unchanged"))
             }
-            (Ok(Some(_)), Some(_)) => Outcome::broken(format!("`{name}` in `{path}` has changed")),
-        }
+            // Fingerprints of other rules are no sign of a change.
+            Some(taken) if method(taken) != method(&seen.fingerprint) => {
+                Outcome::unverifiable(format!("the fingerprint of `{name}` was taken another way"))
+            }
+            Some(_) => Outcome::broken(format!("`{name}` in `{path}` has changed")),
+        };
+        outcome.at(path, seen.line)
     }
 
     fn fact(&self, name: &str) -> Outcome {
@@ -116,4 +132,9 @@ impl<'a> Evidence<'a> {
             Outcome::broken(format!("`{name}` is not declared"))
         }
     }
+}
+
+/// Returns how a fingerprint was taken: the `s1` of `s1:0123…`.
+fn method(fingerprint: &str) -> Option<&str> {
+    fingerprint.split_once(':').map(|(method, _)| method)
 }

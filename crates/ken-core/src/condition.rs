@@ -88,8 +88,8 @@ pub enum Reach<'a> {
 /// Where the facts of a workspace are declared.
 pub const FACTS_PATH: &str = ".ken/config.toml";
 
-/// Bytes of a fingerprint, at the least: what is shorter behind an `@` belongs to the name.
-const FINGERPRINT_BYTES_MIN: usize = 8;
+/// Digits of a fingerprint, at the least: what is shorter behind an `@` belongs to the name.
+const FINGERPRINT_DIGITS_MIN: usize = 16;
 
 /// Why a text is no condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -231,9 +231,15 @@ fn symbol(rest: &str) -> Option<Symbol> {
     }
 }
 
+/// Returns whether a text reads as hexadecimal digits, with a word such as `s1:` in front or not.
 fn is_fingerprint(text: &str) -> bool {
-    let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b':' || b == b'-';
-    FINGERPRINT_BYTES_MIN <= text.len() && text.bytes().all(allowed)
+    let (method, digits) = text.split_once(':').unwrap_or(("", text));
+    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    FINGERPRINT_DIGITS_MIN <= digits.len()
+        && digits.bytes().all(hex)
+        && method
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 }
 
 fn code(text: &str, rest: &str) -> Result<Clause, ConditionError> {

@@ -40,9 +40,13 @@ impl Tree for Files {
 struct OneSymbol;
 
 impl Symbols for OneSymbol {
-    fn fingerprint(&self, path: &str, name: &str) -> Result<Option<String>, String> {
+    fn look_up(&self, path: &str, name: &str) -> Result<Option<Seen>, String> {
+        let fingerprint = "s1:0123456789abcdef".to_owned();
         match (path, name) {
-            ("src/pay.rs", "charge") => Ok(Some("0123456789abcdef".to_owned())),
+            ("src/pay.rs", "charge") => Ok(Some(Seen {
+                fingerprint,
+                line: 7,
+            })),
             ("src/pay.xyz", _) => Err("`src/pay.xyz` is in no known language".to_owned()),
             _ => Ok(None),
         }
@@ -84,14 +88,17 @@ fn files_symbols_and_facts() {
             ("file:src/*.rs", HOLDS),
             ("file:lib/**", BROKEN),
             ("symbol:src/pay.rs#charge", HOLDS),
-            ("symbol:src/pay.rs#charge@0123456789abcdef", HOLDS),
-            ("symbol:src/pay.rs#charge@00000000deadbeef", BROKEN),
+            ("symbol:src/pay.rs#charge@s1:0123456789abcdef", HOLDS),
+            ("symbol:src/pay.rs#charge@s1:00000000deadbeef", BROKEN),
+            ("symbol:src/pay.rs#charge@s2:00000000deadbeef", UNVERIFIABLE),
             ("symbol:src/pay.rs#refund", BROKEN),
             ("symbol:src/pay.xyz#charge", UNVERIFIABLE),
             ("fact:monorepo", HOLDS),
             ("fact:single", BROKEN),
         ],
     );
+    let changed = "symbol:src/pay.rs#charge@s1:00000000deadbeef";
+    assert_eq!(place(&tree, changed), Some(("src/pay.rs".to_owned(), 7)));
 }
 
 #[test]

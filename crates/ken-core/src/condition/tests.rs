@@ -11,7 +11,7 @@ fn ent_27_every_kind_of_condition_reads_back_as_written() {
         "not file:src/legacy/**",
         "symbol:src/pay.rs#Ledger::charge",
         "symbol:docs/x.md#Section two",
-        "symbol:src/pay.rs#Ledger::charge@b3:0123456789abcdef",
+        "symbol:src/pay.rs#Ledger::charge@s1:0123456789abcdef",
         "text:src/**/*.py~^import\\s+(os|sys)~?",
         "not code:rust~$X.unwrap()",
         "code:python~def $F($$$ARGS): $$$",
@@ -24,6 +24,32 @@ fn ent_27_every_kind_of_condition_reads_back_as_written() {
         "not fact:team/payments",
     ] {
         assert_eq!(parse(text).unwrap().to_string(), text);
+    }
+}
+
+#[test]
+fn only_what_reads_as_a_fingerprint_is_one() {
+    for (text, name, fingerprint) in [
+        (
+            "symbol:a.rs#f@0123456789abcdef",
+            "f",
+            Some("0123456789abcdef"),
+        ),
+        (
+            "symbol:a.rs#f@s1:0123456789abcdef",
+            "f",
+            Some("s1:0123456789abcdef"),
+        ),
+        ("symbol:a.md#Mail me@somewhere", "Mail me@somewhere", None),
+        ("symbol:a.rs#f@0123", "f@0123", None),
+    ] {
+        let Clause::Symbol(symbol) = parse(text).unwrap().clause else {
+            unreachable!("the condition is about a symbol");
+        };
+        assert_eq!(
+            (symbol.name.as_str(), symbol.fingerprint.as_deref()),
+            (name, fingerprint)
+        );
     }
 }
 
@@ -118,7 +144,7 @@ fn any_package() -> impl Strategy<Value = Clause> {
 }
 
 fn any_condition() -> impl Strategy<Value = Condition> {
-    let fingerprint = proptest::option::of("[0-9a-f]{16,32}");
+    let fingerprint = proptest::option::of("([a-z][0-9]:)?[0-9a-f]{16,32}");
     let name = "[a-zA-Z_][a-zA-Z0-9_:.]{0,12}";
     let clause = prop_oneof![
         any_glob().prop_map(Clause::File),
@@ -155,7 +181,7 @@ fn any_condition() -> impl Strategy<Value = Condition> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4_096))]
+    #![proptest_config(ProptestConfig::with_cases(2_048))]
 
     #[test]
     fn what_is_printed_reads_back_as_the_same_condition(condition in any_condition()) {
