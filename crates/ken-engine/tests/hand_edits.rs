@@ -14,6 +14,7 @@ use ken_core::id::EntryId;
 use ken_core::kind::Kind;
 use ken_engine::notice::Notice;
 use ken_engine::sync::BulkDeletion;
+use ken_engine::verify::Scope;
 use ken_engine::world::FixedWorld;
 use ken_engine::{Engine, Error, GitEnv, init};
 
@@ -572,7 +573,14 @@ fn a_secret_in_an_edit_is_left_in_the_file_and_fails_verify() {
     let token = ["ghp", "_", "q7Zr2Lx9Vb4Kd8Wm1T", "n6Ys3Pf5Hg0JcAeUoR"].concat();
     ada.replace(id, "is safe", &format!("is safe with {token}"));
     assert_eq!(ada.sync(), NOTHING);
-    let verified = ada.engine().verify().unwrap();
+    let verified = ada
+        .engine()
+        .verify(
+            Scope::Everything,
+            &"ci:test".parse().unwrap(),
+            &mut |_, _| (),
+        )
+        .unwrap();
     assert!(!verified.passes());
     assert!(!format!("{verified:?}").contains(&token));
     assert_eq!(ada.events(id).len(), 1);

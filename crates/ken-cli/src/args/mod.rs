@@ -75,11 +75,9 @@ pub(crate) struct Global {
 pub(crate) enum Format {
     Text,
     Json,
-    /// For code hosts; `verify` only
+    // Of `verify` only: for code hosts, for a build's log, for a pull request.
     Sarif,
-    /// Workflow commands; `verify` only
     Github,
-    /// For a pull request; `verify` only
     Markdown,
 }
 

@@ -1,6 +1,6 @@
 //! `ken add` with flags.
 
-use crate::support::{plain, repository};
+use crate::support::{pay, plain, repository};
 
 const FULL: [&str; 25] = [
     "add",
@@ -9,7 +9,7 @@ const FULL: [&str; 25] = [
     "--statement",
     "Charging twice is safe: the key is idempotent",
     "--anchor",
-    "src/pay.rs#charge",
+    "src/pay.rs#Ledger::charge",
     "--anchor",
     "src/pay.rs:10-20",
     "--verify",
@@ -33,6 +33,7 @@ const FULL: [&str; 25] = [
 #[test]
 fn an_entry_is_added_and_shown_with_everything_it_was_given() {
     let env = repository();
+    pay(&env);
     insta::assert_snapshot!(env.run(FULL), @"
     exit: 0
     ----- stdout -----
@@ -47,7 +48,7 @@ fn an_entry_is_added_and_shown_with_everything_it_was_given() {
 
     Charging twice is safe: the key is idempotent
 
-    evidence   src/pay.rs#charge
+    evidence   src/pay.rs#Ledger::charge
                src/pay.rs:10-20
     verify     1. cargo test pay
     tags       payments
@@ -67,6 +68,7 @@ fn an_entry_is_added_and_shown_with_everything_it_was_given() {
 #[test]
 fn add_answers_programs_with_the_whole_entry() {
     let env = plain();
+    pay(&env);
     let run = env.run(
         FULL.into_iter()
             .chain(["--format", "json", "--by", "agent:tester"]),
@@ -74,13 +76,15 @@ fn add_answers_programs_with_the_whole_entry() {
     insta::assert_snapshot!(run, @r#"
     exit: 0
     ----- stdout -----
-    {"schema":"ken.entry.v1","id":"L-205zr7j2","archived":null,"citations":[{"cited_at":1767323105,"cited_by":"agent:tester","evidence_ref":"3fce3b5","evidence_type":"commit"}],"concurrent":[],"confirmation":{"by":"01KDYAMXQ8EV7BZJ26205ZR7J2","independent":0,"last":"2026-01-02","manual":0,"primed":0,"provenance":"independent","unwitnessed":0},"content":{"decay":"stable","depends_on":["file:src/pay.rs"],"evidence":[{"at":"src/pay.rs#charge"},{"at":"src/pay.rs:10-20"}],"lens":"correctness","polarity":"positive","statement":"Charging twice is safe: the key is idempotent","tags":["payments"],"verify":["cargo test pay"]},"created":{"at":"2026-01-02T03:05:05.000Z/0000/zyfxk4","by":"agent:tester","event":"01KDYAMXQ8EV7BZJ26205ZR7J2","kind":"learning","origin":"agent","schema_version":"1.0.0","slug":"charging-twice-is-safe-the-key-is","thread":"t1"},"file":".ken/entries/L-205zr7j2-charging-twice-is-safe-the-key-is.md","history":{"blanked":0,"collisions":[],"events":1,"first":"2026-01-02T03:05:05.000Z/0000/zyfxk4","last":"2026-01-02T03:05:05.000Z/0000/zyfxk4","unknown":0},"kind":"learning","links":[],"memory":"semantic","merged_from":[],"merged_into":null,"overlays":{},"provenance":[{"cited_at":1767323105,"cited_by":"agent:tester","evidence_ref":"3fce3b5","evidence_type":"commit"}],"quarantine":[],"retracted":null,"revision":["01KDYAMXQ8EV7BZJ26205ZR7J2"],"schema_version":"1.0.0","scope":{"heads":["01KDYAMXQ8EV7BZJ26205ZR7J2"],"value":"workspace"},"statement":"Charging twice is safe: the key is idempotent","status":{"heads":["01KDYAMXQ8EV7BZJ26205ZR7J2"],"value":"candidate"},"superseded_by":null,"tallies":{"blind":0,"days":{},"reset":null,"shown":0,"unhelpful":0},"type":"learning"}
+    {"schema":"ken.entry.v1","id":"L-205zr7j2","archived":null,"citations":[{"cited_at":1767323105,"cited_by":"agent:tester","evidence_ref":"3fce3b5","evidence_type":"commit"}],"concurrent":[],"confirmation":{"by":"01KDYAMXQ8EV7BZJ26205ZR7J2","independent":0,"last":"2026-01-02","manual":0,"primed":0,"provenance":"independent","unwitnessed":0},"content":{"decay":"stable","depends_on":["file:src/pay.rs"],"evidence":[{"at":"src/pay.rs#Ledger::charge","fingerprint":"s1:c5bd1dfc5b3b62fd7261ce04eeeaaf94"},{"at":"src/pay.rs:10-20","fingerprint":"l1:964a11f3a53fd7cfa2b1554b22d83cde"}],"lens":"correctness","polarity":"positive","statement":"Charging twice is safe: the key is idempotent","tags":["payments"],"verify":["cargo test pay"]},"created":{"at":"2026-01-02T03:05:05.000Z/0000/zyfxk4","by":"agent:tester","event":"01KDYAMXQ8EV7BZJ26205ZR7J2","kind":"learning","origin":"agent","schema_version":"1.0.0","slug":"charging-twice-is-safe-the-key-is","thread":"t1"},"file":".ken/entries/L-205zr7j2-charging-twice-is-safe-the-key-is.md","history":{"blanked":0,"collisions":[],"events":1,"first":"2026-01-02T03:05:05.000Z/0000/zyfxk4","last":"2026-01-02T03:05:05.000Z/0000/zyfxk4","unknown":0},"kind":"learning","links":[],"memory":"semantic","merged_from":[],"merged_into":null,"overlays":{},"provenance":[{"cited_at":1767323105,"cited_by":"agent:tester","evidence_ref":"3fce3b5","evidence_type":"commit"}],"quarantine":[],"retracted":null,"revision":["01KDYAMXQ8EV7BZJ26205ZR7J2"],"schema_version":"1.0.0","scope":{"heads":["01KDYAMXQ8EV7BZJ26205ZR7J2"],"value":"workspace"},"statement":"Charging twice is safe: the key is idempotent","status":{"heads":["01KDYAMXQ8EV7BZJ26205ZR7J2"],"value":"candidate"},"superseded_by":null,"tallies":{"blind":0,"days":{},"reset":null,"shown":0,"unhelpful":0},"type":"learning"}
     "#);
 }
 
 #[test]
 fn the_answer_begins_with_schema_and_id() {
-    let run = plain()
+    let env = plain();
+    pay(&env);
+    let run = env
         .run(FULL.into_iter().chain(["--format", "json"]))
         .success();
     assert!(
@@ -161,7 +165,9 @@ fn a_spike_an_entity_and_a_relationship_carry_their_details() {
 
 #[test]
 fn quiet_leaves_only_the_answer() {
-    let run = plain().run(FULL.into_iter().chain(["-q"])).success();
+    let env = plain();
+    pay(&env);
+    let run = env.run(FULL.into_iter().chain(["-q"])).success();
     assert_eq!(run.stderr, "");
     assert_eq!(run.stdout.lines().count(), 1);
 }

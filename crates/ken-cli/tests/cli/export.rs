@@ -4,11 +4,12 @@ use std::fs;
 
 use okf::{Bundle, Document, validate_bundle};
 
-use crate::support::{lesson, plain};
+use crate::support::{lesson, pay, plain};
 
 #[test]
 fn jsonl_and_markdown_go_to_stdout_without_evidence() {
     let env = plain();
+    pay(&env);
     let args = [
         "add",
         "--kind",

@@ -38,7 +38,9 @@ fn help_groups_commands_by_task() {
       export       Write entries for other programs: JSON lines, an OKF bundle or Markdown
 
     Check it:
-      verify       Check schema, provenance and links of everything; fails on findings
+      verify       Check the ledger and hold every entry against the code, or what a change touches
+      reanchor     Take fingerprints, follow code that moved, decide about what changed
+      drift        Show shelves that are stale, bloated, contradictory or orphaned
       quarantine   Look after entries the guard set apart
       friction     Record what got in the way, and count it
       promote      Move knowledge from one memory to another, with approval
@@ -66,8 +68,8 @@ fn help_groups_commands_by_task() {
           --by <ACTOR>       Who acts: human:NAME, agent:NAME or ci:NAME [default: $KEN_ACTOR, the agent
                              Ken runs in, git's user.email]
       -C <DIR>               Act as if started in DIR
-          --format <FORMAT>  How to answer: for people or one versioned JSON object a line [possible
-                             values: text, json]
+          --format <FORMAT>  How to answer: for people or one versioned JSON object a line; `verify`
+                             knows three more [possible values: text, json, sarif, github, markdown]
       -q, --quiet            Say nothing beside the answer and errors
           --color <WHEN>     When to use colour; NO_COLOR is respected [default: auto] [possible values:
                              auto, always, never]

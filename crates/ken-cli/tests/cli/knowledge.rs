@@ -191,7 +191,7 @@ fn cli_09_verify_checks_schema_provenance_and_links() {
     insta::assert_snapshot!(env.run(["verify", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
-    {"schema":"ken.verify.v1","passes":true,"entries":2,"events":3,"findings":[]}
+    {"schema":"ken.verify.v1","passes":true,"entries":2,"events":3,"findings":[],"checked":0,"parsed":0,"invalid":[],"invalid_before":[],"moved":[],"unverifiable":[],"norms":[],"brings":[]}
     "#);
 }
 

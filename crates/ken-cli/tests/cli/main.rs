@@ -14,9 +14,11 @@ mod model;
 mod reading;
 mod search;
 mod source_tests;
+mod strangers;
 mod support;
 mod surfacing;
 mod upkeep;
+mod validity;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod versions;
 mod who;

@@ -1,6 +1,6 @@
 //! `ken add --from-jsonl`.
 
-use crate::support::plain;
+use crate::support::{pay, plain};
 
 fn lines(count: usize) -> String {
     (1..=count)
@@ -15,8 +15,9 @@ fn lines(count: usize) -> String {
 #[test]
 fn many_entries_come_from_a_file_or_standard_input() {
     let env = plain();
+    pay(&env);
     env.write("lessons.jsonl", concat!(
-        r#"{"kind":"learning","statement":"Charging twice is safe","anchors":["src/pay.rs#charge"],"verify":["cargo test"],"cite":["commit:3fce3b5"],"tags":["pay"],"depends_on":["file:src/pay.rs"],"lens":"correctness","polarity":"positive","decay":"stable","scope":"workspace","thread":"t1","alias":"pay.twice"}"#,
+        r#"{"kind":"learning","statement":"Charging twice is safe","anchors":["src/pay.rs#Ledger::charge"],"verify":["cargo test"],"cite":["commit:3fce3b5"],"tags":["pay"],"depends_on":["file:src/pay.rs"],"lens":"correctness","polarity":"positive","decay":"stable","scope":"workspace","thread":"t1","alias":"pay.twice"}"#,
         "\n\n",
         r#"{"type":"commit_norm","id":"norm.commit.001","rule":"Use conventional commits","provenance":[{"evidence_type":"pr","evidence_ref":"7","cited_by":"reviewer","cited_at":1700000000}]}"#,
     ));
@@ -35,7 +36,7 @@ fn many_entries_come_from_a_file_or_standard_input() {
 
     Charging twice is safe
 
-    evidence   src/pay.rs#charge
+    evidence   src/pay.rs#Ledger::charge
     verify     1. cargo test
     tags       pay
     rests on   file:src/pay.rs

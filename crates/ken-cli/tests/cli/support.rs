@@ -41,3 +41,32 @@ pub(crate) fn lesson(env: &TestEnv, statement: &str) -> String {
     ];
     env.run(args).success().line()
 }
+
+/// Source code for entries to rest on: `src/pay.rs` with `Ledger::charge`, `refund` and twenty lines.
+pub(crate) fn pay(env: &TestEnv) {
+    env.write("src/pay.rs", PAY);
+}
+
+pub(crate) const PAY: &str = "\
+pub struct Ledger {
+    total: u64,
+}
+
+impl Ledger {
+    /// Charges once for each key.
+    pub fn charge(&mut self, amount: u64, key: &str) -> bool {
+        if self.seen(key) {
+            return false;
+        }
+        self.total += amount;
+        true
+    }
+}
+
+/// Gives everything back.
+pub fn refund(ledger: &mut Ledger) -> u64 {
+    let total = ledger.total;
+    ledger.total = 0;
+    total
+}
+";

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use ken_anchor::condition::{Evidence, Symbols};
+use ken_anchor::condition::{Evidence, Seen, Symbols};
 use ken_anchor::{Fingerprint, Resolved, Tree as _, Unresolved};
 use ken_core::anchor::{Anchor, Spot, Target};
 use ken_core::condition::{self, Clause, Truth};
@@ -295,11 +295,14 @@ impl Lookup<'_, '_> {
 }
 
 impl Symbols for Lookup<'_, '_> {
-    fn fingerprint(&self, path: &str, name: &str) -> Result<Option<String>, String> {
+    fn look_up(&self, path: &str, name: &str) -> Result<Option<Seen>, String> {
         let spot = Spot::Symbol(name.to_owned());
         let looked = self.0.borrow_mut().look(path, &spot);
         match looked {
-            Ok(Looked::Found(found)) => Ok(Some(found.fingerprint.to_string())),
+            Ok(Looked::Found(found)) => Ok(Some(Seen {
+                fingerprint: found.fingerprint.to_string(),
+                line: found.first_line,
+            })),
             Ok(Looked::NoFile) => Ok(None),
             Ok(Looked::Missing(Unresolved::NoSymbol { .. } | Unresolved::NoLines { .. })) => {
                 Ok(None)

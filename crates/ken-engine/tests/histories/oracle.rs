@@ -10,6 +10,7 @@ use ken_core::state::State;
 use ken_core::store::Store as _;
 use ken_engine::check::Severity;
 use ken_engine::recover::Scope;
+use ken_engine::verify::Scope as Checked;
 use ken_engine::view::document;
 use ken_engine::{Engine, GitEnv};
 use ken_index::Index;
@@ -120,7 +121,13 @@ impl History {
         );
         self.note(format!("{}$ ken verify", place.name));
         let mut engine = self.open(site)?;
-        let verified = engine.verify().map_err(|e| chain(&e))?;
+        let verified = engine
+            .verify(
+                Checked::Everything,
+                &"ci:test".parse().unwrap(),
+                &mut |_, _| (),
+            )
+            .map_err(|e| chain(&e))?;
         if verified.passes() {
             return Err(format!(
                 "{}: the gate passes with {copies:?} and {quoted:?} in the tree",
@@ -141,7 +148,13 @@ impl History {
             ));
         }
         let mut engine = self.open(site)?;
-        let verified = engine.verify().map_err(|e| chain(&e))?;
+        let verified = engine
+            .verify(
+                Checked::Everything,
+                &"ci:test".parse().unwrap(),
+                &mut |_, _| (),
+            )
+            .map_err(|e| chain(&e))?;
         let mut quotes = verified.findings.iter().filter(|f| f.gate == BLANKED_GATE);
         if let Some(finding) = quotes.find(|f| !holds_edit(&place.root.join(&f.at))) {
             let text = fs::read_to_string(place.root.join(&finding.at)).unwrap_or_default();

@@ -1,0 +1,454 @@
+//! Knowledge held against the code: what is refused, what a change does to entries, who may bring what.
+
+use ken_testkit::test_env::TestEnv;
+use serde_json::Value;
+
+use crate::support::{PAY, commit, pay, repository};
+
+const CHARGED: &str = "A retried payment is charged once because its key is kept.";
+
+/// Adds a lesson with further arguments and returns its id.
+fn lesson_on(env: &TestEnv, statement: &str, more: &[&str]) -> String {
+    let args = ["add", "--kind", "learning", "--cite", "pr:7", "--statement"];
+    let args = args.into_iter().chain([statement]);
+    env.run(args.chain(more.iter().copied())).success().line()
+}
+
+/// A repository with code and a lesson about `Ledger::charge`, all committed.
+fn shop() -> (TestEnv, String) {
+    let env = repository();
+    pay(&env);
+    let id = lesson_on(&env, CHARGED, &["--anchor", "src/pay.rs#Ledger::charge"]);
+    commit(&env, "pay");
+    (env, id)
+}
+
+fn verify(env: &TestEnv, more: &[&str]) -> Value {
+    let args = ["verify", "--format", "json"].into_iter();
+    env.run(args.chain(more.iter().copied())).json()
+}
+
+fn ids(list: &Value) -> Vec<&str> {
+    let all = list.as_array().into_iter().flatten();
+    all.filter_map(|it| it["id"].as_str()).collect()
+}
+
+fn search_ids(env: &TestEnv, more: &[&str]) -> Vec<String> {
+    let args = ["search", "retried payment", "--format", "json"].into_iter();
+    let answer = env.run(args.chain(more.iter().copied())).success().json();
+    ids(&answer["results"])
+        .into_iter()
+        .map(ToOwned::to_owned)
+        .collect()
+}
+
+#[test]
+fn an_anchor_that_points_at_nothing_is_refused_with_what_may_have_been_meant() {
+    let env = repository();
+    pay(&env);
+    let add = [
+        "add",
+        "--kind",
+        "learning",
+        "--cite",
+        "pr:7",
+        "--statement",
+        "So it is",
+    ];
+    let refused = |more: [&str; 2]| env.run(add.into_iter().chain(more));
+    insta::assert_snapshot!(refused(["--anchor", "src/pay.rs#Ledger::chrge"]), @"
+    exit: 1
+    ----- stderr -----
+    error: the anchor `src/pay.rs#Ledger::chrge` points at nothing: there is no such symbol
+
+    hint: did you mean `Ledger::charge`?
+    ");
+    insta::assert_snapshot!(refused(["--anchor", "src/pya.rs"]), @"
+    exit: 1
+    ----- stderr -----
+    error: the anchor `src/pya.rs` points at nothing: there is no file `src/pya.rs`
+
+    hint: an entry rests on what is there now; leave out what is not, and cite it
+    ");
+    insta::assert_snapshot!(refused(["--anchor", "src/pay.rs:1-99"]), @"
+    exit: 1
+    ----- stderr -----
+    error: the anchor `src/pay.rs:1-99` points at nothing: the file has 21 lines
+
+    hint: an entry rests on what is there now; leave out what is not, and cite it
+    ");
+    insta::assert_snapshot!(refused(["--depends-on", "file:lib/*.rs"]), @"
+    exit: 1
+    ----- stderr -----
+    error: the condition `file:lib/*.rs` does not hold: no tracked file matches `lib/*.rs`
+
+    hint: an entry rests on what is there now; leave out what is not, and cite it
+    ");
+    insta::assert_snapshot!(refused(["--depends-on", "pkg:cargo/tokio"]), @"
+    exit: 1
+    ----- stderr -----
+    error: condition `pkg:cargo/tokio`: write pkg:TYPE/NAME@RANGE, such as pkg:cargo/tokio@>=1.40; any version is @*
+    ");
+}
+
+#[test]
+fn comments_and_layout_do_not_touch_an_entry_and_a_changed_condition_does() {
+    let (env, id) = shop();
+    let spread = PAY
+        .replace(
+            "    /// Charges once for each key.",
+            "    // Once, whatever happens.",
+        )
+        .replace(
+            "if self.seen(key) {",
+            "if self\n            .seen(key)\n        {",
+        );
+    env.write("src/pay.rs", &spread);
+    let found = verify(&env, &[]);
+    assert_eq!(
+        (found["passes"].clone(), found["findings"].clone()),
+        (true.into(), Value::Array(Vec::new()))
+    );
+    assert_eq!(search_ids(&env, &[]), [id.clone()]);
+    env.write(
+        "src/pay.rs",
+        &PAY.replace("if self.seen(key)", "if !self.seen(key)"),
+    );
+    insta::assert_snapshot!(env.run(["verify", "--base", "HEAD"]), @"
+    exit: 0
+    ----- stdout -----
+    warning src/pay.rs:7: `src/pay.rs#Ledger::charge` changed, on which L-205zr7j2 rests: A retried payment is charged once because its key is kept [knowledge.validity]
+         pub fn charge(&mut self, amount: u64, key: &str) -> bool {
+        -        if self.seen(key) {
+        +        if !self.seen(key) {
+                     return false;
+                 }
+    passes: 1 entry, 0 events, 1 finding
+    ");
+    insta::assert_snapshot!(env.run(["search", "retried payment"]), @"
+    exit: 0
+    ----- stdout -----
+    checked knowledge base, no relevant entries found
+    ----- stderr -----
+    hint: 1 entry withheld: the code changed; `--include-stale` shows
+    ");
+    assert_eq!(search_ids(&env, &["--include-stale"]), [id]);
+}
+
+#[test]
+fn dec_17_what_nobody_can_check_is_shown_with_a_caveat_and_what_holds_does_not_age() {
+    let (env, id) = shop();
+    let other = lesson_on(&env, "Another retried payment is never seen.", &[]);
+    env.wait_days(90);
+    let args = ["search", "retried payment", "--mean", "--format", "json"];
+    let answer = env.run(args).success().json();
+    let freshness = |wanted: &str| {
+        let results = answer["results"].as_array().expect("results");
+        let hit = results.iter().find(|it| it["id"] == wanted).expect("a hit");
+        let parts = hit["signals"]["parts"].as_array().expect("parts");
+        let part = parts.iter().find(|it| it["name"] == "freshness");
+        part.expect("freshness")["value"]
+            .as_f64()
+            .expect("a number")
+    };
+    assert!((freshness(&id) - 1.0).abs() < 1e-9, "its code stands");
+    assert!((freshness(&other) - 0.5).abs() < 1e-9, "ninety days old");
+}
+
+#[test]
+fn code_that_moved_is_followed_and_the_move_is_written_down() {
+    let (env, id) = shop();
+    let moved = PAY.replace("charge", "take_money");
+    let _ = env.git(["rm", "-q", "src/pay.rs"]);
+    env.write("src/money.rs", &moved);
+    let _ = env.git(["add", "-A"]);
+    let before = verify(&env, &["--base", "HEAD"]);
+    assert_eq!(ids(&before["moved"]), [id.as_str()]);
+    assert_eq!(env.run(["log", &id]).stdout.matches("entry.").count(), 0);
+    let _ = env.run(["verify"]).success();
+    let shown = env.run(["show", &id]).success().stdout;
+    assert!(shown.contains("src/money.rs#Ledger::take_money"), "{shown}");
+    assert_eq!(ids(&verify(&env, &[])["moved"]), [""; 0]);
+    assert!(env.run(["log", &id]).stdout.contains("reanchored"));
+}
+
+#[test]
+fn a_machine_that_verifies_writes_nothing() {
+    let (env, _) = shop();
+    let _ = env.git(["mv", "src/pay.rs", "src/money.rs"]);
+    let before = env.git(["status", "--porcelain"]);
+    let _ = env.run(["verify", "--by", "ci:build"]).success();
+    assert_eq!(env.git(["status", "--porcelain"]), before);
+}
+
+#[test]
+fn gone_code_breaks_an_entry_and_a_norm_that_breaks_fails_the_gate() {
+    let (env, id) = shop();
+    let norm = [
+        "add",
+        "--kind",
+        "commit-norm",
+        "--cite",
+        "pr:9",
+        "--statement",
+    ];
+    let norm = norm
+        .into_iter()
+        .chain(["Refunds are tested.", "--anchor", "src/pay.rs#refund"]);
+    let norm = env.run(norm).success().line();
+    commit(&env, "a norm");
+    env.write("src/pay.rs", "pub struct Ledger;\n");
+    let found = verify(&env, &["--base", "HEAD"]);
+    assert_eq!(found["passes"], false);
+    let mut invalid = ids(&found["invalid"]);
+    invalid.sort_unstable();
+    let mut wanted = [id.as_str(), norm.as_str()];
+    wanted.sort_unstable();
+    assert_eq!(invalid, wanted);
+    assert_eq!(found["norms"], Value::from([norm.clone()].to_vec()));
+    let levels: Vec<&str> = found["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .filter_map(|it| it["level"].as_str())
+        .collect();
+    assert_eq!(levels.iter().filter(|it| **it == "error").count(), 1);
+    // What the base asks for decides, not what the change brings.
+    env.write(
+        ".ken/config.toml",
+        "schema = \"ken.config.v1\"\n[verify]\nfail_on = \"nothing\"\n",
+    );
+    assert_eq!(verify(&env, &["--base", "HEAD"])["passes"], false);
+    commit(&env, "gone");
+    assert_eq!(verify(&env, &["--base", "HEAD~1"])["passes"], false);
+    assert_eq!(
+        verify(&env, &["--base", "HEAD"])["invalid"],
+        Value::Array(Vec::new())
+    );
+}
+
+#[test]
+fn a_commit_is_checked_without_a_checkout_and_no_file_is_parsed_twice() {
+    let (env, id) = shop();
+    for n in 0..5 {
+        env.write(
+            &format!("src/other{n}.rs"),
+            &format!("pub fn f{n}() -> u8 {{ {n} }}\n"),
+        );
+    }
+    commit(&env, "others");
+    env.write("src/pay.rs", &PAY.replace("true", "false"));
+    commit(&env, "changed");
+    let _ = env.git(["checkout", "-q", "HEAD~1"]);
+    let args = ["--base", "HEAD", "--head", "HEAD@{1}"];
+    let found = verify(&env, &args);
+    assert_eq!(ids(&found["invalid"]), [id.as_str()]);
+    assert!(
+        found["invalid"][0]["anchors"][0]["diff"]
+            .as_str()
+            .expect("a diff")
+            .contains("+        false")
+    );
+    assert_eq!(found["parsed"], 1, "only what the change touches");
+    assert_eq!(verify(&env, &args)["parsed"], 0);
+}
+
+#[test]
+fn what_was_wrong_before_is_not_blamed_on_a_change() {
+    let (env, id) = shop();
+    env.write("src/pay.rs", &PAY.replace("true", "false"));
+    commit(&env, "changed");
+    env.write("src/pay.rs", &PAY.replace("true", "!!false"));
+    let found = verify(&env, &["--base", "HEAD"]);
+    assert_eq!(
+        (ids(&found["invalid"]), ids(&found["invalid_before"])),
+        (Vec::new(), vec![id.as_str()])
+    );
+}
+
+#[test]
+fn a_condition_breaks_when_a_change_touches_what_it_is_about() {
+    let env = repository();
+    env.write(
+        "Cargo.toml",
+        "[package]\nname = \"shop\"\nedition = \"2024\"\n",
+    );
+    pay(&env);
+    let on = ["--depends-on", "config:Cargo.toml#package.edition=2024"];
+    let id = lesson_on(&env, "Let chains are allowed.", &on);
+    let not = ["--depends-on", "not text:src/**/*.rs~unsafe"];
+    let other = lesson_on(&env, "A payment needs no unsafe code.", &not);
+    commit(&env, "know");
+    env.write("README.md", "A shop.\n");
+    assert_eq!(verify(&env, &["--base", "HEAD"])["checked"], 0);
+    env.write(
+        "Cargo.toml",
+        "[package]\nname = \"shop\"\nedition = \"2021\"\n",
+    );
+    let found = verify(&env, &["--base", "HEAD"]);
+    assert_eq!(ids(&found["invalid"]), [id.as_str()]);
+    assert_eq!(found["findings"][0]["at"], "Cargo.toml");
+    env.write("src/raw.rs", "unsafe fn f() {}\n");
+    let found = verify(&env, &[]);
+    let mut both = ids(&found["invalid"]);
+    both.sort_unstable();
+    let mut wanted = [id.as_str(), other.as_str()];
+    wanted.sort_unstable();
+    assert_eq!(both, wanted);
+}
+
+#[test]
+fn a_fact_is_declared_in_the_configuration() {
+    let env = repository();
+    env.write(
+        ".ken/config.toml",
+        "schema = \"ken.config.v1\"\nfacts = [\"monorepo\"]\n",
+    );
+    let id = lesson_on(
+        &env,
+        "Tags carry a package's name.",
+        &["--depends-on", "fact:monorepo"],
+    );
+    commit(&env, "know");
+    assert_eq!(ids(&verify(&env, &[])["invalid"]), [""; 0]);
+    env.write(".ken/config.toml", "schema = \"ken.config.v1\"\n");
+    assert_eq!(ids(&verify(&env, &[])["invalid"]), [id.as_str()]);
+}
+
+#[test]
+fn somebody_looks_and_says_that_the_claim_still_stands() {
+    let (env, id) = shop();
+    env.write(
+        "src/pay.rs",
+        &PAY.replace("total += amount", "total += amount.max(1)"),
+    );
+    insta::assert_snapshot!(env.run(["reanchor", &id]), @"
+    exit: 1
+    ----- stdout -----
+    L-205zr7j2  A retried payment is charged once because its key is kept.
+      src/pay.rs#Ledger::charge (line 7): changed
+    ----- stderr -----
+    hint: `ken reanchor ID --keep --cite TYPE:REF` says that it stands; `ken revise ID` or `ken retract ID` that it does not
+    ");
+    let confirmed =
+        env.run(["show", &id, "--format", "json"]).json()["confirmation"]["last"].clone();
+    env.wait_days(3);
+    let _ = env
+        .run(["reanchor", &id, "--keep", "--cite", "test:pay_once"])
+        .success();
+    assert_eq!(ids(&verify(&env, &[])["invalid"]), [""; 0]);
+    let shown = env.run(["show", &id, "--format", "json"]).json();
+    assert_eq!(
+        shown["confirmation"]["last"], confirmed,
+        "verifying confirms nothing"
+    );
+    assert_eq!(shown["citations"].as_array().expect("citations").len(), 2);
+    insta::assert_snapshot!(env.run(["reanchor"]), @"
+    exit: 0
+    ----- stdout -----
+    Nothing to decide: no code changed under it.
+    ");
+}
+
+#[test]
+fn anchors_written_by_hand_get_their_fingerprints_as_an_event() {
+    let env = repository();
+    pay(&env);
+    let id = lesson_on(&env, CHARGED, &[]);
+    let file = env
+        .names(".ken/entries")
+        .into_iter()
+        .find(|it| it.contains(&id))
+        .expect("a file");
+    let path = format!(".ken/entries/{file}");
+    let text = env.read(&path);
+    let text = text.replacen(
+        CHARGED,
+        &format!("{CHARGED}\n\nEvidence:\n\n- `src/pay.rs#refund`"),
+        1,
+    );
+    env.write(&path, &text);
+    let _ = env.run(["sync"]).success();
+    let found = verify(&env, &[]);
+    assert_eq!(ids(&found["unverifiable"]), [id.as_str()], "{found}");
+    insta::assert_snapshot!(env.run(["reanchor", "--all"]), @"
+    exit: 0
+    ----- stdout -----
+    fingerprints taken: 1 entry; followed: 0 entries
+    ");
+    assert_eq!(ids(&verify(&env, &[])["unverifiable"]), [""; 0]);
+}
+
+#[test]
+fn drf_01_drf_03_an_entry_whose_file_is_gone_needs_review() {
+    let (env, id) = shop();
+    insta::assert_snapshot!(env.run(["drift"]), @"
+    exit: 0
+    ----- stdout -----
+    Nothing drifts.
+    ");
+    let _ = env.git(["rm", "-q", "src/pay.rs"]);
+    let found = env.run(["drift", "--format", "json"]).success().json();
+    let finding = &found["findings"][0];
+    assert_eq!(
+        (
+            finding["signal"].as_str(),
+            finding["recommendation"].as_str()
+        ),
+        (Some("orphaned"), Some("needs_review"))
+    );
+    assert_eq!(finding["entries"][0], id.as_str());
+    insta::assert_snapshot!(env.run(["drift"]), @"
+    exit: 0
+    ----- stdout -----
+    SHELF     DRIFT     CALLS FOR     ENTRIES
+    learning  orphaned  needs review  L-205zr7j2
+    ----- stderr -----
+    hint: `ken archive --older-than DAYS` prunes; `ken reanchor` leads through what changed
+    ");
+}
+
+#[test]
+fn the_gate_answers_in_the_words_of_a_build_and_a_pull_request() {
+    let (env, _) = shop();
+    env.write("src/pay.rs", &PAY.replace("return false", "return true"));
+    let _ = lesson_on(
+        &env,
+        "Refunds *empty* the [ledger](x).",
+        &["--anchor", "src/pay.rs#refund"],
+    );
+    insta::assert_snapshot!(env.run(["verify", "--base", "HEAD", "--format", "github"]), @"
+    exit: 0
+    ----- stdout -----
+    ::warning file=src/pay.rs,line=7,title=knowledge.validity::`src/pay.rs#Ledger::charge` changed, on which L-205zr7j2 rests: A retried payment is charged once because its key is kept
+    ");
+    insta::assert_snapshot!(env.run(["verify", "--base", "HEAD", "--format", "markdown"]), @r#"
+    exit: 0
+    ----- stdout -----
+    ## Knowledge: passes
+
+    ### Findings
+
+    - warning: `src/pay.rs#Ledger::charge` changed, on which L-205zr7j2 rests: A retried payment is charged once because its key is kept (`src/pay.rs:7`)
+
+    `src/pay.rs#Ledger::charge`
+
+    ```diff
+     pub fn charge(&mut self, amount: u64, key: &str) -> bool {
+             if self.seen(key) {
+    -            return false;
+    +            return true;
+             }
+             self.total += amount;
+    ```
+
+    ### What it does to knowledge
+
+    - adds L-h9xr3ac9: Refunds \*empty\* the \[ledger\](x).
+    "#);
+    insta::assert_snapshot!(env.run(["list", "--format", "sarif"]), @"
+    exit: 2
+    ----- stderr -----
+    error: only `ken verify` answers in that format
+    ");
+}
