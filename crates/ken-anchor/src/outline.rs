@@ -47,8 +47,9 @@ pub fn outline(path: &str, source: &[u8]) -> Outline {
     let Some(language) = language.filter(|_| check(source).is_ok()) else {
         return Outline::default();
     };
-    let symbols = match parse(language, source) {
-        Some(tree) => symbols(language, &Syntax::of(&tree, source)),
+    let grammar = language.grammar();
+    let symbols = match parse(&grammar, source) {
+        Some(tree) => symbols(language, &Syntax::of(&grammar, &tree, source)),
         None => Vec::new(),
     };
     Outline {

@@ -325,7 +325,19 @@ fn files_of_keys_and_headings() {
 #[cfg(feature = "more-languages")]
 #[test]
 fn languages_behind_the_feature() {
-    assert_names("Ledger.kt", &["LIMIT", "name", "charge", "open"]);
+    assert_names(
+        "Ledger.kt",
+        &[
+            "LIMIT",
+            "Ledger",
+            "Ledger.name",
+            "Ledger.charge",
+            "Ledger.open",
+            "Registry",
+            "Registry.all",
+            "helper",
+        ],
+    );
     assert_names(
         "Ledger.swift",
         &[
