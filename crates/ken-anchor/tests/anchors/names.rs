@@ -242,10 +242,13 @@ fn deep_nesting_is_survived() {
         ("a.cpp", "namespace a { "),
         ("a.md", "> "),
         ("a.yaml", "{a: "),
+        ("b.yaml", "- "),
     ] {
         let source = open.repeat(20_000);
         let found = outline(path, source.as_bytes());
-        let separator = found.language().unwrap().separator();
+        let separator = found
+            .language()
+            .map_or(".", ken_anchor::Language::separator);
         for symbol in found.symbols() {
             assert!(
                 symbol.name.split(separator).count() <= NESTING_MAX,
