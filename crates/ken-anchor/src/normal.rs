@@ -14,7 +14,7 @@ mod text;
 use std::borrow::Cow;
 
 use crate::language::Language;
-use crate::syntax::{GAP, Id, Syntax};
+use crate::syntax::{GAP, Id, Syntax, kind_hash};
 
 /// How a node is written down.
 #[derive(Debug)]
@@ -50,6 +50,9 @@ pub(crate) struct Mark {
 const OPEN: u8 = 1;
 const LEAF: u8 = 2;
 const CLOSE: u8 = 3;
+
+/// Stands for the kind of all tokens without a name.
+const TOKEN: u32 = 0;
 
 /// Writes a whole file down.
 pub(crate) fn normal(language: Language, syntax: &Syntax<'_>) -> Normal {
@@ -114,25 +117,24 @@ impl Writer {
 
     /// Writes a node. Returns whether to look inside it, and whether to close it then.
     fn node(&mut self, language: Language, syntax: &Syntax<'_>, id: Id) -> Option<bool> {
-        let kind = syntax.kind(id);
         match form(language, syntax, id) {
             Form::Whole if syntax.is_leaf(id) => {
                 self.token(syntax, id);
                 None
             }
             Form::Whole => {
-                self.piece(OPEN, kind.as_bytes());
+                self.open(syntax.nodes[id].kind_hash);
                 Some(true)
             }
             Form::As(kind) => {
-                self.piece(OPEN, kind.as_bytes());
+                self.open(kind_hash(kind));
                 Some(true)
             }
             Form::Inside => Some(false),
             Form::Nothing => None,
             Form::Leaves(leaves) => {
                 for (kind, text) in leaves {
-                    self.leaf(kind, &text);
+                    self.leaf(kind_hash(kind), &text);
                 }
                 None
             }
@@ -143,16 +145,25 @@ impl Writer {
         let node = &syntax.nodes[id];
         let text = syntax.bytes(id);
         if node.named || node.kind == GAP {
-            self.leaf(node.kind, text);
+            self.leaf(node.kind_hash, text);
         } else if !text.trim_ascii().is_empty() {
             // `not  in` is one token to Python's grammar.
-            self.leaf("", &text::collapse(text));
+            self.leaf(TOKEN, &text::collapse(text));
         }
     }
 
-    fn leaf(&mut self, kind: &str, text: &[u8]) {
-        self.piece(LEAF, kind.as_bytes());
-        self.piece(LEAF, text);
+    fn open(&mut self, kind: u32) {
+        self.bytes.push(OPEN);
+        self.bytes.extend_from_slice(&kind.to_le_bytes());
+    }
+
+    /// Lengths go first, so that no text can pass for the end of another.
+    fn leaf(&mut self, kind: u32, text: &[u8]) {
+        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        self.bytes.push(LEAF);
+        self.bytes.extend_from_slice(&kind.to_le_bytes());
+        self.bytes.extend_from_slice(&length.to_le_bytes());
+        self.bytes.extend_from_slice(text);
         self.leaves += 1;
     }
 
@@ -160,14 +171,6 @@ impl Writer {
         if is_closed {
             self.bytes.push(CLOSE);
         }
-    }
-
-    /// Lengths go first, so that no text can pass for the end of another.
-    fn piece(&mut self, tag: u8, text: &[u8]) {
-        self.bytes.push(tag);
-        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        self.bytes.extend_from_slice(&length.to_le_bytes());
-        self.bytes.extend_from_slice(text);
     }
 }
 

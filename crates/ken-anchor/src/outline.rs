@@ -17,6 +17,9 @@ pub const NAME_BYTES_MAX: usize = 512;
 /// Symbols inside symbols that are outlined. What is deeper belongs to those around it.
 pub const NESTING_MAX: usize = 24;
 
+/// Columns that lines of YAML may be indented by.
+const YAML_INDENT_MAX: usize = 200;
+
 /// One symbol of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
@@ -44,17 +47,26 @@ pub struct Outline {
 /// Finds the symbols of a file. One without a grammar, a binary and one too large have none.
 pub fn outline(path: &str, source: &[u8]) -> Outline {
     let language = Language::of(path);
-    let Some(language) = language.filter(|_| check(source).is_ok()) else {
+    let Some(language) = language.filter(|it| check(source).is_ok() && !is_too_deep(*it, source))
+    else {
         return Outline::default();
     };
-    let symbols = match parse(language, source) {
-        Some(tree) => symbols(language, &Syntax::of(&tree, source)),
+    let grammar = language.grammar();
+    let symbols = match parse(&grammar, source) {
+        Some(tree) => symbols(language, &Syntax::of(&grammar, &tree, source)),
         None => Vec::new(),
     };
     Outline {
         language: Some(language),
         symbols,
     }
+}
+
+/// Whether a file would stop the program: YAML's grammar gives up with an abort on deep indentation.
+fn is_too_deep(language: Language, source: &[u8]) -> bool {
+    let lead = |line: &[u8]| line.iter().take_while(|b| b" -?:\t".contains(b)).count();
+    let mut lines = source.split(|b| *b == b'\n' || *b == b'\r');
+    language == Language::Yaml && lines.any(|line| YAML_INDENT_MAX < lead(line))
 }
 
 impl Outline {

@@ -1,5 +1,6 @@
 //! What an anchor points at in a file, or why it points at nothing.
 
+use std::iter;
 use std::ops::Range;
 
 use ken_core::anchor::Spot;
@@ -98,7 +99,7 @@ fn whole_file(path: &str, source: &[u8]) -> Resolved {
         first_line: 1,
         last_line: lines.count().max(1),
         weight,
-        bytes: [0..source.len()].into(),
+        bytes: iter::once(0..source.len()).collect(),
     }
 }
 

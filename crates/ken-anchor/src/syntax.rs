@@ -6,9 +6,7 @@
 //! Invariant: every byte that is neither a comment nor whitespace is in some leaf, and inside strings
 //! whitespace is too. Some grammars leave text between their nodes; it becomes leaves of kind [`GAP`].
 
-use tree_sitter::{Parser, Tree, TreeCursor};
-
-use crate::language::Language;
+use tree_sitter::{Language, Parser, Tree, TreeCursor};
 
 /// The kind of text a grammar gives no node of its own.
 pub(crate) const GAP: &str = "gap";
@@ -20,6 +18,8 @@ pub(crate) type Id = usize;
 #[derive(Debug)]
 pub(crate) struct Node<'t> {
     pub(crate) kind: &'t str,
+    /// What stands for the kind in fingerprints.
+    pub(crate) kind_hash: u32,
     pub(crate) field: Option<&'t str>,
     /// Whether the grammar gives it a name; tokens such as `(` have none.
     pub(crate) named: bool,
@@ -44,15 +44,16 @@ pub(crate) struct Syntax<'t> {
 }
 
 /// Parses a file, whatever it holds; parts the grammar does not know become nodes of kind `ERROR`.
-pub(crate) fn parse(language: Language, source: &[u8]) -> Option<Tree> {
+pub(crate) fn parse(grammar: &Language, source: &[u8]) -> Option<Tree> {
     let mut parser = Parser::new();
-    parser.set_language(&language.grammar()).ok()?;
+    parser.set_language(grammar).ok()?;
     parser.parse(source, None)
 }
 
 impl<'t> Syntax<'t> {
-    pub(crate) fn of(tree: &'t Tree, source: &'t [u8]) -> Self {
+    pub(crate) fn of(grammar: &'t Language, tree: &'t Tree, source: &'t [u8]) -> Self {
         let mut builder = Builder {
+            kinds: Kinds::of(grammar),
             source,
             nodes: Vec::with_capacity(tree.root_node().descendant_count()),
             open: Vec::new(),
@@ -164,6 +165,7 @@ impl Iterator for Children<'_, '_> {
 }
 
 struct Builder<'t> {
+    kinds: Kinds<'t>,
     source: &'t [u8],
     nodes: Vec<Node<'t>>,
     /// The nodes around the cursor, and whether whitespace counts in them.
@@ -198,7 +200,8 @@ impl<'t> Builder<'t> {
         let node = cursor.node();
         let (start, end) = (node.start_byte(), node.end_byte());
         self.fill(start);
-        if is_comment(node.kind()) {
+        let kind = self.kinds.get(node.kind_id());
+        if kind.is_comment {
             self.covered = self.covered.max(end);
             return false;
         }
@@ -208,8 +211,11 @@ impl<'t> Builder<'t> {
         let id = self.nodes.len();
         let (parent, around) = self.open.last().copied().unwrap_or((0, false));
         self.nodes.push(Node {
-            kind: node.kind(),
-            field: cursor.field_name(),
+            kind: kind.name,
+            kind_hash: kind.hash,
+            field: cursor
+                .field_id()
+                .and_then(|id| self.kinds.grammar.field_name_for_id(id.get())),
             named: node.is_named(),
             parent,
             previous: self.last.replace(id),
@@ -220,7 +226,7 @@ impl<'t> Builder<'t> {
             last_line: last_line(node.start_position().row, node.end_position()),
         });
         self.last = None;
-        self.open.push((id, is_verbatim(node.kind(), around)));
+        self.open.push((id, kind.is_verbatim.unwrap_or(around)));
         true
     }
 
@@ -262,6 +268,7 @@ impl<'t> Builder<'t> {
         let id = self.nodes.len();
         self.nodes.push(Node {
             kind: GAP,
+            kind_hash: kind_hash(GAP),
             field: None,
             named: false,
             parent,
@@ -306,8 +313,9 @@ fn is_comment(kind: &str) -> bool {
     )
 }
 
-/// Whether whitespace between the children of such a node is a part of what the program says.
-fn is_verbatim(kind: &str, around: bool) -> bool {
+/// Whether whitespace between the children of such a node is a part of what the program says; nothing, if
+/// the node around it decides.
+fn is_verbatim(kind: &str) -> Option<bool> {
     const CODE: [&str; 5] = [
         "interpolation",
         "substitution",
@@ -327,7 +335,58 @@ fn is_verbatim(kind: &str, around: bool) -> bool {
         "expansion",
     ];
     if CODE.iter().any(|code| kind.contains(code)) {
-        return false;
+        return Some(false);
     }
-    around || TEXT.iter().any(|text| kind.contains(text))
+    TEXT.iter().any(|text| kind.contains(text)).then_some(true)
+}
+
+/// What is known of a kind of node.
+#[derive(Clone, Copy)]
+struct Kind<'t> {
+    name: &'t str,
+    hash: u32,
+    is_comment: bool,
+    is_verbatim: Option<bool>,
+}
+
+/// The kinds of a grammar, each looked at when it first occurs.
+struct Kinds<'t> {
+    grammar: &'t Language,
+    known: Vec<Option<Kind<'t>>>,
+}
+
+impl<'t> Kinds<'t> {
+    fn of(grammar: &'t Language) -> Self {
+        Self {
+            grammar,
+            known: vec![None; grammar.node_kind_count() + 1],
+        }
+    }
+
+    fn get(&mut self, id: u16) -> Kind<'t> {
+        // The kind of errors has a number far beyond all others.
+        let at = usize::from(id).min(self.known.len() - 1);
+        let grammar = self.grammar;
+        *self.known[at].get_or_insert_with(|| {
+            let name = grammar.node_kind_for_id(id).unwrap_or("ERROR");
+            Kind {
+                name,
+                hash: kind_hash(name),
+                is_comment: is_comment(name),
+                is_verbatim: is_verbatim(name),
+            }
+        })
+    }
+}
+
+/// Returns 32 bits that stand for a kind (FNV-1a); a grammar has a few hundred kinds.
+pub(crate) const fn kind_hash(kind: &str) -> u32 {
+    let bytes = kind.as_bytes();
+    let mut hash = 0x811c_9dc5;
+    let mut at = 0;
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u32).wrapping_mul(0x0100_0193);
+        at += 1;
+    }
+    hash
 }

@@ -26,7 +26,7 @@ pub(super) fn definitions(syntax: &Syntax<'_>, id: Id, place: Place) -> Vec<Defi
         | "abstract_method_signature" => titled(syntax, id, Opens::Nothing),
         "public_field_definition" | "field_definition" => field(syntax, id),
         "variable_declarator" => variable(syntax, id, place),
-        "assignment_expression" => assigned(syntax, id),
+        "assignment_expression" => assigned(syntax, id, place),
         "pair" => pair(syntax, id, place),
         "export_statement" => default_export(syntax, id),
         _ => None,
@@ -95,34 +95,45 @@ fn variable(syntax: &Syntax<'_>, id: Id, place: Place) -> Option<Definition> {
 }
 
 /// `exports.f = function () {}` defines `f`, `A.prototype.f = …` defines `A.f`.
-fn assigned(syntax: &Syntax<'_>, id: Id) -> Option<Definition> {
+///
+/// Other values count only as statements outside functions.
+fn assigned(syntax: &Syntax<'_>, id: Id, place: Place) -> Option<Definition> {
     let left = syntax.field(id, "left")?;
     let right = syntax.field(id, "right")?;
+    let around = syntax.nodes[id].parent;
+    let is_statement = syntax.kind(around) == "expression_statement";
+    let opens = match is_function(syntax, right) {
+        true => Opens::Body,
+        false if place == Place::Outside && is_statement => Opens::Members,
+        false => return None,
+    };
+    let whole = match is_statement {
+        true => around,
+        false => id,
+    };
+    Some(Definition {
+        name: assigned_name(syntax, left)?,
+        ..named(syntax, left, whole, opens)
+    })
+}
+
+fn assigned_name(syntax: &Syntax<'_>, left: Id) -> Option<String> {
     let bytes = syntax.bytes(left);
-    if !is_function(syntax, right) || PATH_BYTES_MAX < bytes.len() {
+    if PATH_BYTES_MAX < bytes.len()
+        || !matches!(syntax.kind(left), "identifier" | "member_expression")
+    {
         return None;
     }
     let is_path = bytes
         .iter()
         .all(|b| b.is_ascii_alphanumeric() || b"_$.#".contains(b));
-    if !is_path || !matches!(syntax.kind(left), "identifier" | "member_expression") {
-        return None;
-    }
     let path = syntax.text(left);
     let start = ["module.exports.", "exports.", "this."];
     let name = start
         .iter()
         .find_map(|start| path.strip_prefix(start))
         .unwrap_or(&path);
-    let around = syntax.nodes[id].parent;
-    let whole = match syntax.kind(around) {
-        "expression_statement" => around,
-        _ => id,
-    };
-    Some(Definition {
-        name: name.replace(".prototype.", "."),
-        ..named(syntax, left, whole, Opens::Body)
-    })
+    is_path.then(|| name.replace(".prototype.", "."))
 }
 
 /// Functions in objects have names wherever they are, objects in objects only outside functions.

@@ -25,7 +25,7 @@ fn exercise(path: &str, source: &[u8]) -> Result<(), TestCaseError> {
     for symbol in ends {
         let spot = Spot::Symbol(symbol.name.clone());
         let found = resolve(path, source, &spot);
-        let taken: Fingerprint = found.as_ref().unwrap().fingerprint;
+        let taken: Fingerprint = found.expect("it is outlined").fingerprint;
         prop_assert!(matches!(
             compare(path, source, &spot, taken),
             Verdict::Intact(_)

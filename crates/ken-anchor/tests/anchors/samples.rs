@@ -31,7 +31,7 @@ pub(crate) const SAMPLES: &[(&str, &str)] = &[
 
 pub(crate) fn source(path: &str) -> &'static str {
     let found = SAMPLES.iter().find(|(sample, _)| *sample == path);
-    found.unwrap().1
+    found.map_or("", |(_, source)| source)
 }
 
 /// Returns the names of a file's symbols, in their order.

@@ -8,9 +8,9 @@ use crate::samples::source;
 /// Returns the names a query tags as definitions, with the bytes they stand at.
 fn tagged(grammar: &Language, query: &str, source: &str) -> Vec<(usize, String)> {
     let mut parser = Parser::new();
-    parser.set_language(grammar).unwrap();
-    let tree = parser.parse(source, None).unwrap();
-    let query = Query::new(grammar, query).unwrap();
+    parser.set_language(grammar).expect("it loads");
+    let tree = parser.parse(source, None).expect("nothing stops it");
+    let query = Query::new(grammar, query).expect("it is the grammar's own");
     let mut cursor = QueryCursor::new();
     let mut matches = cursor.matches(&query, tree.root_node(), source.as_bytes());
     let mut found = Vec::new();

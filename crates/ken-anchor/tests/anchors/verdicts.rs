@@ -20,7 +20,9 @@ fn symbol(name: &str) -> Spot {
 }
 
 fn taken(path: &str, source: &str, spot: &Spot) -> Fingerprint {
-    resolve(path, source.as_bytes(), spot).unwrap().fingerprint
+    resolve(path, source.as_bytes(), spot)
+        .expect("it is there")
+        .fingerprint
 }
 
 fn verdict(old: &str, new: &str, spot: &Spot) -> Verdict {
