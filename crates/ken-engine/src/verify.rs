@@ -8,7 +8,9 @@ use ken_core::entry::Entry;
 use ken_core::id::{EntryId, EventId};
 use ken_core::kind::Memory;
 use ken_core::store::{Filter, Shelf, Store as _};
+use ken_core::time::Timestamp;
 use ken_core::workspace::Workspace;
+use ken_index::Index;
 use ken_ledger::SegmentName;
 use ken_ledger::check::Severity;
 use serde::Serialize;
@@ -86,35 +88,10 @@ impl Engine {
             Scope::Everything => self.verify_everything(by, progress),
             Scope::Change { base, head, from } => {
                 let range = Range::of(&self.place, base, head)?;
-                self.verify_change(&range, from, progress)
+                let now = self.now();
+                verify_change(&mut self.index, &range, from, now, progress)
             }
         }
-    }
-
-    /// Checks the entries a change can touch, and what it does to knowledge itself.
-    fn verify_change(
-        &mut self,
-        range: &Range,
-        from: From,
-        progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<Verified, Error> {
-        let config = Config::of(&range.base)?;
-        let now = self.now();
-        let mut bench = Bench {
-            index: &mut self.index,
-            now,
-            progress,
-        };
-        let mut impact = of_change(&mut bench, range, from)?;
-        let mut findings = std::mem::take(&mut impact.findings);
-        findings.extend(impact.told(config.verify.fail_on));
-        Ok(Verified {
-            entries: impact.checked,
-            events: impact.strokes.len() as u64,
-            findings,
-            impact,
-            followed: Vec::new(),
-        })
     }
 
     /// Checks schema, provenance and links of everything, that no blanked data is back, and every entry
@@ -247,6 +224,32 @@ impl Engine {
         }
         Ok(findings)
     }
+}
+
+/// Checks the entries a change can touch, and what it does to knowledge itself.
+pub(crate) fn verify_change(
+    index: &mut Index,
+    range: &Range,
+    from: From,
+    now: Timestamp,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Verified, Error> {
+    let config = Config::of(&range.base)?;
+    let mut bench = Bench {
+        index,
+        now,
+        progress,
+    };
+    let mut impact = of_change(&mut bench, range, from)?;
+    let mut findings = std::mem::take(&mut impact.findings);
+    findings.extend(impact.told(config.verify.fail_on));
+    Ok(Verified {
+        entries: impact.checked,
+        events: impact.strokes.len() as u64,
+        findings,
+        impact,
+        followed: Vec::new(),
+    })
 }
 
 /// Returns a few characters that stand for a text.

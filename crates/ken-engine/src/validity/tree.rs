@@ -189,6 +189,24 @@ impl CommitTree {
         }
     }
 
+    /// Returns the files below a folder, Ken's own among them.
+    pub(crate) fn below(&self, folder: &str) -> Result<Vec<String>, TreeError> {
+        let folder = format!("{folder}/");
+        let args = [
+            "ls-tree",
+            "-r",
+            "-z",
+            "--name-only",
+            "--full-tree",
+            &self.commit,
+            "--",
+            &folder,
+        ];
+        let out = self.git.output(&args);
+        let out = out.map_err(|error| failed(&folder, &error))?;
+        Ok(split(&out).collect())
+    }
+
     /// Returns the same commit, to be asked anew.
     pub(crate) fn again(&self) -> Self {
         Self::new(self.git.clone(), self.commit.clone())
