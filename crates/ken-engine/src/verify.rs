@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::files::Quoting;
 use crate::notice::Notice;
 use crate::validity::{Bench, From, Impact, Range, Version, WorkTree, everything, of_change};
 
@@ -105,22 +106,44 @@ impl Engine {
         let quoting = self.quoting_files(&self.blanked_here()?)?;
         self.absorb_once()?;
         let checked = self.ledger.check()?;
-        let mut findings = Vec::new();
-        for it in checked.findings {
-            let level = match it.severity {
-                Severity::Note => Level::Warning,
-                Severity::Damage => Level::Error,
-            };
-            let at = format!(".ken/{}", it.file);
-            let (message, line) = (it.message, it.line);
-            findings.push(Finding {
-                gate: "knowledge.schema",
-                level,
-                message,
-                at,
-                line,
-            });
+        let mut findings: Vec<Finding> = checked.findings.into_iter().map(damage).collect();
+        findings.extend(self.blanked_findings(quoting)?);
+        let entries = self.index.list(&Filter {
+            shelf: Shelf::All,
+            ..Filter::default()
+        })?;
+        for entry in &entries {
+            findings.extend(check_provenance(entry));
+            findings.extend(self.check_links(entry)?);
         }
+        let version = Version::Work(WorkTree::new(&self.place)?);
+        let config = Config::of(&version)?;
+        let now = self.now();
+        let mut bench = Bench {
+            index: &mut self.index,
+            now,
+            progress,
+        };
+        let impact = everything(&mut bench, &version, &config)?;
+        findings.extend(impact.told(config.verify.fail_on));
+        let followed = match by.role() {
+            Role::Ci => Vec::new(),
+            Role::Human | Role::Agent | Role::Import | Role::Peer => {
+                self.follow(&impact.moved, by)?.followed
+            }
+        };
+        Ok(Verified {
+            entries: entries.len(),
+            events: checked.events,
+            findings,
+            impact,
+            followed,
+        })
+    }
+
+    /// Returns where blanked data is back, and which edits were left alone.
+    fn blanked_findings(&self, quoting: Vec<Quoting>) -> Result<Vec<Finding>, Error> {
+        let mut findings = Vec::new();
         for (segment, event) in self.returned_copies()? {
             findings.push(Finding {
                 gate: "knowledge.blanked",
@@ -155,37 +178,7 @@ impl Engine {
                 });
             }
         }
-        let entries = self.index.list(&Filter {
-            shelf: Shelf::All,
-            ..Filter::default()
-        })?;
-        for entry in &entries {
-            findings.extend(check_provenance(entry));
-            findings.extend(self.check_links(entry)?);
-        }
-        let version = Version::Work(WorkTree::new(&self.place)?);
-        let config = Config::of(&version)?;
-        let now = self.now();
-        let mut bench = Bench {
-            index: &mut self.index,
-            now,
-            progress,
-        };
-        let impact = everything(&mut bench, &version, &config)?;
-        findings.extend(impact.told(config.verify.fail_on));
-        let followed = match by.role() {
-            Role::Ci => Vec::new(),
-            Role::Human | Role::Agent | Role::Import | Role::Peer => {
-                self.follow(&impact.moved, by)?.followed
-            }
-        };
-        Ok(Verified {
-            entries: entries.len(),
-            events: checked.events,
-            findings,
-            impact,
-            followed,
-        })
+        Ok(findings)
     }
 
     /// Returns where full copies of blanked events stand in the tree.
@@ -255,6 +248,20 @@ pub(crate) fn verify_change(
 /// Returns a few characters that stand for a text.
 pub fn digest(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
+}
+
+/// What the ledger's own check found.
+fn damage(it: ken_ledger::check::Finding) -> Finding {
+    Finding {
+        gate: "knowledge.schema",
+        level: match it.severity {
+            Severity::Note => Level::Warning,
+            Severity::Damage => Level::Error,
+        },
+        message: it.message,
+        at: format!(".ken/{}", it.file),
+        line: it.line,
+    }
 }
 
 fn check_provenance(entry: &Entry) -> Option<Finding> {

@@ -120,7 +120,9 @@ fn sarif_is_what_the_standard_says_and_a_finding_keeps_its_fingerprint() {
     let read: serde_sarif::sarif::Sarif = serde_json::from_str(&text).expect("SARIF");
     let results = read.runs[0].results.as_ref().expect("results");
     assert_eq!(results.len(), 1);
-    let schema = serde_json::from_str(&official_schema()).expect("a schema");
+    // A bracket too many makes one pattern of the published schema no regular expression.
+    let schema = official_schema().replace("-[a-zA-Z]{2}]?$", "-[a-zA-Z]{2}$");
+    let schema = serde_json::from_str(&schema).expect("JSON");
     let log = serde_json::from_str(&text).expect("JSON");
     let validator = jsonschema::validator_for(&schema).expect("a valid schema");
     let wrong: Vec<String> = validator

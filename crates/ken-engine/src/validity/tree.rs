@@ -275,12 +275,16 @@ fn split(out: &[u8]) -> impl Iterator<Item = String> {
 
 /// A file that is not there, or lies behind a link, is no file of this version.
 fn gone_or<T>(path: &str, error: &io::Error) -> Result<Option<T>, TreeError> {
-    match error.kind() {
+    let is_gone = matches!(
+        error.kind(),
         io::ErrorKind::NotFound
-        | io::ErrorKind::NotADirectory
-        | io::ErrorKind::IsADirectory
-        | io::ErrorKind::Other => Ok(None),
-        _ => Err(failed(path, error)),
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::Other
+    );
+    match is_gone {
+        true => Ok(None),
+        false => Err(failed(path, error)),
     }
 }
 
