@@ -93,7 +93,9 @@ fn a_model_is_fetched_whole_and_once() {
         told.push((at, all));
     })
     .unwrap();
-    let folder = cache.path().join("owner--small-model");
+    // Another hub may have another model of that name.
+    let host = url.trim_start_matches("http://").replace(':', "-");
+    let folder = cache.path().join(format!("{host}--owner--small-model"));
     assert_eq!(got, Fetched::New(folder.clone()));
     assert_eq!(told.last(), Some(&(7, 7)));
     assert_eq!(
@@ -103,8 +105,12 @@ fn a_model_is_fetched_whole_and_once() {
     let config = fs::read_to_string(folder.join("1_Pooling/config.json")).unwrap();
     assert!(config.ends_with("1_Pooling/config.json"));
     assert!(!folder.join("tokenizer.json").exists());
-    let again = fetch("http://127.0.0.1:9", NAME, cache.path(), &mut |_, _| ()).unwrap();
+    let again = fetch(&url, NAME, cache.path(), &mut |_, _| {
+        panic!("fetched again")
+    })
+    .unwrap();
     assert_eq!(again, Fetched::There(folder));
+    assert!(fetch("http://127.0.0.1:9", NAME, cache.path(), &mut |_, _| ()).is_err());
 }
 
 #[test]
