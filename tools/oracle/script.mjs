@@ -131,7 +131,10 @@ function isFunction(node) {
 
 /** Returns what a node defines: its name, the node of the name, all that belongs to it, and what is inside it. */
 function definition(node, inBody, file) {
-  const text = (name) => (ts.isStringLiteral(name) ? name.text : name.getText(file));
+  const text = (name) => {
+    if (ts.isComputedPropertyName(name)) return `[${name.expression.getText(file)}]`;
+    return ts.isStringLiteral(name) ? name.text : name.getText(file);
+  };
   const titled = (kind, opens) =>
     node.name && { name: text(node.name), blank: node.name, whole: node, kind, opens };
   switch (node.kind) {

@@ -69,6 +69,8 @@ impl Fate {
 struct Side {
     opinion: Opinion,
     outlines: BTreeMap<String, Outline>,
+    /// The files in which something has a fingerprint.
+    says_so: BTreeMap<Fingerprint, BTreeSet<String>>,
     /// Who says what: by hash, the path and name.
     places: BTreeMap<String, BTreeSet<(String, String)>>,
 }
@@ -78,6 +80,13 @@ impl Side {
         let opinion = Opinion::of(tools, tongue, release)?;
         let outlines = release.files.iter();
         let outlines = outlines.map(|(path, bytes)| (path.clone(), outline(path, bytes)));
+        let outlines: BTreeMap<String, Outline> = outlines.collect();
+        let mut says_so: BTreeMap<Fingerprint, BTreeSet<String>> = BTreeMap::new();
+        for (path, outline) in &outlines {
+            for fingerprint in outline.fingerprints() {
+                says_so.entry(fingerprint).or_default().insert(path.clone());
+            }
+        }
         let mut places: BTreeMap<String, BTreeSet<(String, String)>> = BTreeMap::new();
         for (path, told) in &opinion.files {
             let mut groups: BTreeMap<&str, Vec<&Told>> = BTreeMap::new();
@@ -93,16 +102,41 @@ impl Side {
             }
         }
         Ok(Self {
-            outlines: outlines.collect(),
+            outlines,
+            says_so,
             opinion,
             places,
         })
     }
 
+    /// Returns the full name that an anchor's name means in a file: itself, or the only one that ends with it.
+    fn meant<'a>(&'a self, path: &str, name: &'a str) -> Option<&'a str> {
+        let all = self.opinion.files.get(path)?.iter();
+        let names: BTreeSet<&str> = all.map(|told| told.name.as_str()).collect();
+        if names.contains(name) {
+            return Some(name);
+        }
+        let separator = Language::of(path)?.separator();
+        let mut ending = names.into_iter().filter(|full| {
+            let before = full.strip_suffix(name);
+            before.is_some_and(|before| before.ends_with(separator))
+        });
+        let only = ending.next()?;
+        ending.next().is_none().then_some(only)
+    }
+
     fn says(&self, hash: &str, path: &str, name: &str) -> bool {
-        let plain = name.split('[').next().unwrap_or(name);
-        let at = (path.to_owned(), plain.to_owned());
+        let at = (path.to_owned(), without_number(name).to_owned());
         self.places.get(hash).is_some_and(|all| all.contains(&at))
+    }
+}
+
+/// Returns `f` for `f[2]`; other brackets belong to the name.
+fn without_number(name: &str) -> &str {
+    let cut = name.strip_suffix(']').and_then(|it| it.rsplit_once('['));
+    match cut {
+        Some((plain, number)) if number.parse::<usize>().is_ok() => plain,
+        Some(_) | None => name,
     }
 }
 
@@ -162,14 +196,15 @@ fn combined(told: &[&Told]) -> Option<String> {
 
 /// Returns what became of a symbol, and at how many places its words newly stand.
 fn truth(older: &Side, newer: &Side, (path, name): (&str, &str), hash: &str) -> (Fate, usize) {
-    if newer.says(hash, path, name) {
+    let named = newer.meant(path, name);
+    if named.is_some_and(|name| newer.says(hash, path, name)) {
         return (Fate::Intact, 0);
     }
     let places = newer.places.get(hash).into_iter().flatten();
     let places = places
         .filter(|(path, name)| !older.says(hash, path, name))
         .count();
-    let fate = match newer.opinion.find(path, name).is_empty() {
+    let fate = match named.is_none() {
         _ if 0 < places => Fate::Moved,
         true => Fate::Gone,
         false => Fate::Changed,
@@ -199,8 +234,9 @@ fn ours(
         Some(Verdict::Gone { .. }) | None => Fate::Gone,
     };
     let language = Language::of(path);
-    let candidates = newer.outlines.iter();
-    let candidates = candidates.filter(|(path, _)| Language::of(path) == language);
+    let files = newer.says_so.get(&taken).into_iter().flatten();
+    let candidates = files.filter(|path| Language::of(path) == language);
+    let candidates = candidates.filter_map(|path| newer.outlines.get_key_value(path));
     let sought = Lost {
         path,
         name,
