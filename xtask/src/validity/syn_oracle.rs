@@ -4,6 +4,11 @@
 //! adds or takes away: commas at the end, braces around the one expression of an arm or a closure, the `;`
 //! after a last `return`, `-> ()`, several `derive`s, the order and nesting of uses.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "syntax of others has more kinds than are named here"
+)]
+
 use proc_macro2::{Delimiter, Punct, Spacing, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::visit::{self, Visit};
