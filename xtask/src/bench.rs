@@ -16,6 +16,7 @@ mod search;
 mod show;
 mod status;
 pub(crate) mod story;
+mod verify;
 mod words;
 
 use std::fs;
@@ -168,6 +169,22 @@ pub(crate) fn search(repository: &Repository, args: &[&str]) -> Result<Vec<Findi
     let bench = Bench::new(repository, size)?;
     let report = search::run(&bench)?;
     bench.tell(repository, "search", &report, writes)
+}
+
+/// Measures the gate in the same way.
+pub(crate) fn verify(repository: &Repository, args: &[&str]) -> Result<Vec<Finding>, String> {
+    let (size, writes) = match args {
+        [] => (Size::Full, false),
+        ["--write"] => (Size::Full, true),
+        ["--quick"] => (Size::Quick, false),
+        _ => return Err(SEARCH_USAGE.replace("search", "verify")),
+    };
+    if cfg!(debug_assertions) {
+        return in_release(repository, "verify", args).map(|()| Vec::new());
+    }
+    let bench = Bench::new(repository, size)?;
+    let report = verify::run(&bench)?;
+    bench.tell(repository, "verify", &report, writes)
 }
 
 impl Bench {

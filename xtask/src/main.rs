@@ -21,6 +21,7 @@ usage: cargo xtask <chore>
 chores:
   bench ledger          measure rebuild, adds, show and git status; `--help` lists the options
   bench search          measure `ken search` beside its bare parts and `rg`
+  bench verify          measure `ken verify` of a change, and of everything beside parsing
   conformance           write docs/conformance.md from docs/conformance.toml
   conformance --check   check the table, its tests and the written document
   eval                  measure the search on lessons whose answers are known
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     let outcome = match args.as_slice() {
         ["bench", "ledger", options @ ..] => bench::ledger(&repository, options),
         ["bench", "search", options @ ..] => bench::search(&repository, options),
+        ["bench", "verify", options @ ..] => bench::verify(&repository, options),
         ["eval", options @ ..] => eval::run(&repository, options),
         ["conformance"] => conformance::write(&repository).map(|()| Vec::new()),
         ["conformance", "--check"] => conformance::check(&repository),

@@ -10,13 +10,17 @@ use crate::outline::{Outline, Symbol};
 /// Raised whenever an outline of the same file may come out another way.
 const RULES: &str = "outline 1";
 
+/// Stands behind the rules of a file no grammar could read.
+const UNREAD: &str = " unread";
+
 /// Stands between other names of one symbol; no name has it.
 const ALSO: char = '\u{1f}';
 
 impl Outline {
     /// Returns the outline as text.
     pub fn to_kept(&self) -> String {
-        let mut out = format!("{RULES}\n");
+        let read = self.language().map_or(UNREAD, |_| "");
+        let mut out = format!("{RULES}{read}\n");
         for it in self.symbols() {
             // A name with a break in it cannot be written as an anchor.
             if [&it.name]
@@ -46,7 +50,10 @@ impl Outline {
     /// Reads what [`Self::to_kept`] wrote about the file at `path`; nothing where other rules did.
     pub fn from_kept(path: &str, text: &str) -> Option<Self> {
         let mut lines = text.lines();
-        (lines.next()? == RULES).then_some(())?;
+        match lines.next()?.strip_prefix(RULES)? {
+            UNREAD => return Some(Self::default()),
+            rest => rest.is_empty().then_some(())?,
+        }
         let symbols: Option<Vec<Symbol>> = lines.map(symbol).collect();
         Some(Self::new(Language::of(path)?, symbols?))
     }
@@ -84,6 +91,8 @@ mod tests {
             Outline::from_kept("a.rs", &made.to_kept()),
             Some(made.clone())
         );
+        let unread = Outline::default();
+        assert_eq!(Outline::from_kept("a.rs", &unread.to_kept()), Some(unread));
         for other in ["", "outline 0\n", &made.to_kept().replace("s1:", "s9:")] {
             assert_eq!(Outline::from_kept("a.rs", other), None, "{other}");
         }

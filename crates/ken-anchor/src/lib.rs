@@ -26,6 +26,6 @@ pub use diff::diff;
 pub use fingerprint::{Fingerprint, FingerprintError, Method};
 pub use language::Language;
 pub use lines::FILE_BYTES_MAX;
-pub use outline::{NAME_BYTES_MAX, NESTING_MAX, Outline, Symbol, outline};
+pub use outline::{NAME_BYTES_MAX, NESTING_MAX, Outline, PARSED_BYTES_MAX, Symbol, outline};
 pub use resolve::{Resolved, Unresolved, resolve, resolve_symbol};
 pub use tree::{Tree, TreeError};

@@ -16,6 +16,10 @@ use crate::syntax::{Id, Syntax, parse};
 /// Bytes a symbol's name may have; longer ones cannot be written as anchors.
 pub const NAME_BYTES_MAX: usize = 512;
 
+/// Bytes of a file that is parsed. Larger ones are made by machines, and a hostile one would take a
+/// grammar half a minute.
+pub const PARSED_BYTES_MAX: usize = 512 * 1024;
+
 /// Symbols inside symbols that are outlined. What is deeper belongs to those around it.
 pub const NESTING_MAX: usize = 24;
 
@@ -49,8 +53,10 @@ pub struct Outline {
 /// Finds the symbols of a file. One without a grammar, a binary and one too large have none.
 pub fn outline(path: &str, source: &[u8]) -> Outline {
     let language = Language::of(path);
-    let Some(language) = language.filter(|it| check(source).is_ok() && !is_too_deep(*it, source))
-    else {
+    let fits = |it: &Language| {
+        source.len() <= PARSED_BYTES_MAX && check(source).is_ok() && !is_too_deep(*it, source)
+    };
+    let Some(language) = language.filter(fits) else {
         return Outline::default();
     };
     let grammar = language.grammar();

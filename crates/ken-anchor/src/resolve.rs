@@ -34,7 +34,7 @@ pub enum Unresolved {
     },
     #[error("the file has {lines} lines")]
     NoLines { lines: u32 },
-    #[error("no grammar for `{path}`: only its lines or the whole file can be anchored")]
+    #[error("`{path}` cannot be parsed: only its lines or the whole file can be anchored")]
     NoGrammar { path: String },
     #[error("the file is not text")]
     Binary,

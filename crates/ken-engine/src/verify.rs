@@ -8,7 +8,9 @@ use ken_core::entry::Entry;
 use ken_core::id::{EntryId, EventId};
 use ken_core::kind::Memory;
 use ken_core::store::{Filter, Shelf, Store as _};
+use ken_core::time::Timestamp;
 use ken_core::workspace::Workspace;
+use ken_index::Index;
 use ken_ledger::SegmentName;
 use ken_ledger::check::Severity;
 use serde::Serialize;
@@ -16,6 +18,7 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::files::Quoting;
 use crate::notice::Notice;
 use crate::validity::{Bench, From, Impact, Range, Version, WorkTree, everything, of_change};
 
@@ -86,35 +89,10 @@ impl Engine {
             Scope::Everything => self.verify_everything(by, progress),
             Scope::Change { base, head, from } => {
                 let range = Range::of(&self.place, base, head)?;
-                self.verify_change(&range, from, progress)
+                let now = self.now();
+                verify_change(&mut self.index, &range, from, now, progress)
             }
         }
-    }
-
-    /// Checks the entries a change can touch, and what it does to knowledge itself.
-    fn verify_change(
-        &mut self,
-        range: &Range,
-        from: From,
-        progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<Verified, Error> {
-        let config = Config::of(&range.base)?;
-        let now = self.now();
-        let mut bench = Bench {
-            index: &mut self.index,
-            now,
-            progress,
-        };
-        let mut impact = of_change(&mut bench, range, from)?;
-        let mut findings = std::mem::take(&mut impact.findings);
-        findings.extend(impact.told(config.verify.fail_on));
-        Ok(Verified {
-            entries: impact.checked,
-            events: impact.strokes.len() as u64,
-            findings,
-            impact,
-            followed: Vec::new(),
-        })
     }
 
     /// Checks schema, provenance and links of everything, that no blanked data is back, and every entry
@@ -128,22 +106,44 @@ impl Engine {
         let quoting = self.quoting_files(&self.blanked_here()?)?;
         self.absorb_once()?;
         let checked = self.ledger.check()?;
-        let mut findings = Vec::new();
-        for it in checked.findings {
-            let level = match it.severity {
-                Severity::Note => Level::Warning,
-                Severity::Damage => Level::Error,
-            };
-            let at = format!(".ken/{}", it.file);
-            let (message, line) = (it.message, it.line);
-            findings.push(Finding {
-                gate: "knowledge.schema",
-                level,
-                message,
-                at,
-                line,
-            });
+        let mut findings: Vec<Finding> = checked.findings.into_iter().map(damage).collect();
+        findings.extend(self.blanked_findings(quoting)?);
+        let entries = self.index.list(&Filter {
+            shelf: Shelf::All,
+            ..Filter::default()
+        })?;
+        for entry in &entries {
+            findings.extend(check_provenance(entry));
+            findings.extend(self.check_links(entry)?);
         }
+        let version = Version::Work(WorkTree::new(&self.place)?);
+        let config = Config::of(&version)?;
+        let now = self.now();
+        let mut bench = Bench {
+            index: &mut self.index,
+            now,
+            progress,
+        };
+        let impact = everything(&mut bench, &version, &config)?;
+        findings.extend(impact.told(config.verify.fail_on));
+        let followed = match by.role() {
+            Role::Ci => Vec::new(),
+            Role::Human | Role::Agent | Role::Import | Role::Peer => {
+                self.follow(&impact.moved, by)?.followed
+            }
+        };
+        Ok(Verified {
+            entries: entries.len(),
+            events: checked.events,
+            findings,
+            impact,
+            followed,
+        })
+    }
+
+    /// Returns where blanked data is back, and which edits were left alone.
+    fn blanked_findings(&self, quoting: Vec<Quoting>) -> Result<Vec<Finding>, Error> {
+        let mut findings = Vec::new();
         for (segment, event) in self.returned_copies()? {
             findings.push(Finding {
                 gate: "knowledge.blanked",
@@ -178,37 +178,7 @@ impl Engine {
                 });
             }
         }
-        let entries = self.index.list(&Filter {
-            shelf: Shelf::All,
-            ..Filter::default()
-        })?;
-        for entry in &entries {
-            findings.extend(check_provenance(entry));
-            findings.extend(self.check_links(entry)?);
-        }
-        let version = Version::Work(WorkTree::new(&self.place)?);
-        let config = Config::of(&version)?;
-        let now = self.now();
-        let mut bench = Bench {
-            index: &mut self.index,
-            now,
-            progress,
-        };
-        let impact = everything(&mut bench, &version, &config)?;
-        findings.extend(impact.told(config.verify.fail_on));
-        let followed = match by.role() {
-            Role::Ci => Vec::new(),
-            Role::Human | Role::Agent | Role::Import | Role::Peer => {
-                self.follow(&impact.moved, by)?.followed
-            }
-        };
-        Ok(Verified {
-            entries: entries.len(),
-            events: checked.events,
-            findings,
-            impact,
-            followed,
-        })
+        Ok(findings)
     }
 
     /// Returns where full copies of blanked events stand in the tree.
@@ -249,9 +219,49 @@ impl Engine {
     }
 }
 
+/// Checks the entries a change can touch, and what it does to knowledge itself.
+pub(crate) fn verify_change(
+    index: &mut Index,
+    range: &Range,
+    from: From,
+    now: Timestamp,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Verified, Error> {
+    let config = Config::of(&range.base)?;
+    let mut bench = Bench {
+        index,
+        now,
+        progress,
+    };
+    let mut impact = of_change(&mut bench, range, from)?;
+    let mut findings = std::mem::take(&mut impact.findings);
+    findings.extend(impact.told(config.verify.fail_on));
+    Ok(Verified {
+        entries: impact.checked,
+        events: impact.strokes.len() as u64,
+        findings,
+        impact,
+        followed: Vec::new(),
+    })
+}
+
 /// Returns a few characters that stand for a text.
 pub fn digest(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
+}
+
+/// What the ledger's own check found.
+fn damage(it: ken_ledger::check::Finding) -> Finding {
+    Finding {
+        gate: "knowledge.schema",
+        level: match it.severity {
+            Severity::Note => Level::Warning,
+            Severity::Damage => Level::Error,
+        },
+        message: it.message,
+        at: format!(".ken/{}", it.file),
+        line: it.line,
+    }
 }
 
 fn check_provenance(entry: &Entry) -> Option<Finding> {

@@ -208,7 +208,7 @@ fn what_is_not_found_is_refused_with_a_reason() {
     );
     assert_eq!(
         refused("Makefile", b"all:", symbol("all")).to_string(),
-        "no grammar for `Makefile`: only its lines or the whole file can be anchored"
+        "`Makefile` cannot be parsed: only its lines or the whole file can be anchored"
     );
     assert_eq!(refused("a.rs", b"\0", Spot::File), Unresolved::Binary);
     let lines = Spot::Lines { first: 2, last: 3 };

@@ -173,8 +173,8 @@ fn where_nothing_is_relevant_that_is_said_above_what_comes_nearest() {
     insta::assert_snapshot!(screen.terminal.backend(), @r#"
     "Search: banana bread recipe                       "
     "┌ nothing relevant, nearest first ───────────────┐"
-    "│▸ L-tt8df8ma  learning  candidate               │"
-    "│  Colour themes are read once, when the window… │"
+    "│▸ L-hst62swp  learning  candidate               │"
+    "│  handleRequest takes the session lock before i…│"
     "└────────────────────────────────────────────────┘"
     "↑↓ row  Enter open  ^L history  Esc clear  ^Q quit"
     "#);

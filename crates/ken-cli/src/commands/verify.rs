@@ -1,7 +1,7 @@
 //! `ken verify`: the gate; fails where something must not be relied on.
 
 use ken_engine::notice::Notice;
-use ken_engine::validity::{From, Stroke};
+use ken_engine::validity::{From, Stroke, is_bare, verify_bare};
 use ken_engine::verify::{Finding, Scope, Verified};
 use serde::Serialize;
 
@@ -42,6 +42,20 @@ pub(super) fn run(session: &mut Session<'_>, args: &VerifyArgs) -> Result<Exit, 
             },
         },
     };
+    if let (
+        Scope::Change {
+            base,
+            head: Some(head),
+            from,
+        },
+        true,
+    ) = (scope, is_bare(&session.surroundings.start))
+    {
+        let now = crate::world::world()?.now();
+        let start = &session.surroundings.start;
+        let verified = verify_bare(start, (base, head), from, now, &mut |_, _| ())?;
+        return finish(session, &verified);
+    }
     let progress = Progress::start(session.printer, "verifying", None);
     let (verified, mut notices) = session.write_quietly(|engine, by| {
         progress.during(|it| Ok(engine.verify(scope, by, &mut |at, all| it.come_to(at, all))?))
@@ -49,7 +63,11 @@ pub(super) fn run(session: &mut Session<'_>, args: &VerifyArgs) -> Result<Exit, 
     // An edit that was left alone is a finding here.
     notices.retain(|notice| !matches!(notice, Notice::LeftAlone { .. }));
     session.printer.notices(&notices)?;
-    print(session, &verified)?;
+    finish(session, &verified)
+}
+
+fn finish(session: &mut Session<'_>, verified: &Verified) -> Result<Exit, Failure> {
+    print(session, verified)?;
     Ok(match verified.passes() {
         true => Exit::Fine,
         false => Exit::Refused,

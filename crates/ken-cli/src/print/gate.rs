@@ -51,7 +51,7 @@ pub(crate) fn text(verified: &Verified, width: usize) -> String {
     let impact = &verified.impact;
     for diff in changed(impact).filter_map(|it| it.diff.as_deref()) {
         for line in diff.lines() {
-            let _ = writeln!(out, "    {}", styled(DIM, &visible(line)));
+            let _ = writeln!(out, "    {}", styled(DIM, visible(line)));
         }
     }
     out += &table(verified, width);

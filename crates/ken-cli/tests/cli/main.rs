@@ -3,6 +3,7 @@
 mod add;
 mod browse;
 mod changes;
+mod elsewhere;
 mod errors;
 mod export;
 mod hand_edits;

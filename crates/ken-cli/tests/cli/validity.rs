@@ -109,7 +109,7 @@ fn comments_and_layout_do_not_touch_an_entry_and_a_changed_condition_does() {
         (found["passes"].clone(), found["findings"].clone()),
         (true.into(), Value::Array(Vec::new()))
     );
-    assert_eq!(search_ids(&env, &[]), [id.clone()]);
+    assert_eq!(search_ids(&env, &[]), std::slice::from_ref(&id));
     env.write(
         "src/pay.rs",
         &PAY.replace("if self.seen(key)", "if !self.seen(key)"),
@@ -451,4 +451,21 @@ fn the_gate_answers_in_the_words_of_a_build_and_a_pull_request() {
     ----- stderr -----
     error: only `ken verify` answers in that format
     ");
+}
+
+#[test]
+fn a_bare_repository_is_checked_from_its_commits_alone() {
+    let (env, id) = shop();
+    env.write("src/pay.rs", &PAY.replace("true", "false"));
+    commit(&env, "changed");
+    let root = env.root();
+    let bare = root.join("../bare.git");
+    let bare = bare.to_str().expect("a path");
+    let _ = env.git(["clone", "-q", "--bare", ".", bare]);
+    let args = [
+        "-C", bare, "verify", "--base", "HEAD~1", "--head", "HEAD", "--format", "json",
+    ];
+    let found = env.run(args).success().json();
+    assert_eq!(ids(&found["invalid"]), [id.as_str()]);
+    assert!(found["invalid"][0]["anchors"][0]["diff"].is_string());
 }

@@ -6,6 +6,7 @@
 //! Time does not make a claim false; so nothing here asks for it.
 
 mod anchoring;
+mod bare;
 mod brought;
 mod check;
 mod impact;
@@ -21,6 +22,7 @@ use ken_core::facts::Validity;
 use serde::Serialize;
 
 pub use anchoring::Reanchored;
+pub use bare::{is_bare, verify_bare};
 pub use brought::{Effect, From, Stroke};
 pub(crate) use check::{Checker, NO_FILE};
 pub use impact::Impact;

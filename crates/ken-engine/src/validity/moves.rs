@@ -82,7 +82,7 @@ impl<'a> Moves<'a> {
             fingerprint: taken,
         };
         let outlines = outlines.iter().map(|(path, outline)| (&**path, &**outline));
-        Ok(find_moved(&lost, outlines).and_then(found))
+        Ok(find_moved(&lost, outlines).as_ref().and_then(found))
     }
 
     /// Asks where git says the file went.
@@ -150,7 +150,7 @@ fn readable<T>(read: Result<Option<T>, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-fn found(it: ken_anchor::Found) -> Option<Found> {
+fn found(it: &ken_anchor::Found) -> Option<Found> {
     let at = format!("{}#{}", it.path, it.name);
     Some(Found {
         now: Anchor {

@@ -189,6 +189,24 @@ impl CommitTree {
         }
     }
 
+    /// Returns the files below a folder, Ken's own among them.
+    pub(crate) fn below(&self, folder: &str) -> Result<Vec<String>, TreeError> {
+        let folder = format!("{folder}/");
+        let args = [
+            "ls-tree",
+            "-r",
+            "-z",
+            "--name-only",
+            "--full-tree",
+            &self.commit,
+            "--",
+            &folder,
+        ];
+        let out = self.git.output(&args);
+        let out = out.map_err(|error| failed(&folder, &error))?;
+        Ok(split(&out).collect())
+    }
+
     /// Returns the same commit, to be asked anew.
     pub(crate) fn again(&self) -> Self {
         Self::new(self.git.clone(), self.commit.clone())
@@ -257,12 +275,16 @@ fn split(out: &[u8]) -> impl Iterator<Item = String> {
 
 /// A file that is not there, or lies behind a link, is no file of this version.
 fn gone_or<T>(path: &str, error: &io::Error) -> Result<Option<T>, TreeError> {
-    match error.kind() {
+    let is_gone = matches!(
+        error.kind(),
         io::ErrorKind::NotFound
-        | io::ErrorKind::NotADirectory
-        | io::ErrorKind::IsADirectory
-        | io::ErrorKind::Other => Ok(None),
-        _ => Err(failed(path, error)),
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::Other
+    );
+    match is_gone {
+        true => Ok(None),
+        false => Err(failed(path, error)),
     }
 }
 

@@ -41,7 +41,7 @@ mod tests {
       rails (>= 7)
 
 GEM
-  remote: https://rubygems.org/
+  remote: https://registry.example/
   specs:
     nokogiri (1.15.0-x86_64-linux)
       racc (~> 1.4)

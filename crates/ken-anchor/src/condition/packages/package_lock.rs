@@ -65,7 +65,7 @@ mod tests {
   "name": "app", "version": "1.0.0", "lockfileVersion": 3,
   "packages": {
     "": {"name": "app", "version": "1.0.0", "dependencies": {"react": "^18"}},
-    "node_modules/react": {"version": "18.2.0", "resolved": "https://registry.npmjs.org/x"},
+    "node_modules/react": {"version": "18.2.0", "resolved": "https://registry.example/x"},
     "node_modules/@types/node": {"version": "20.11.5", "dev": true},
     "node_modules/a/node_modules/react": {"version": "17.0.2"},
     "node_modules/old-react": {"name": "react", "version": "16.0.0"},

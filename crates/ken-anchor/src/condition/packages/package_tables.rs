@@ -104,8 +104,8 @@ requires-python = ">=3.12"
 [[package]]
 name = "anyio"
 version = "4.4.0"
-source = { registry = "https://pypi.org/simple" }
-wheels = [{ url = "https://files.pythonhosted.org/x.whl", size = 86780 }]
+source = { registry = "https://registry.example/simple" }
+wheels = [{ url = "https://files.registry.example/x.whl", size = 86780 }]
 
 [[package]]
 name = "app"

@@ -50,7 +50,7 @@ mod tests {
     fn only_exact_versions_are_pinned() {
         let text = "# base
 -r common.txt
---index-url https://pypi.org/simple
+--index-url https://registry.example/simple
 Django==4.2.11 \\
     --hash=sha256:abc \\
     --hash=sha256:def
