@@ -9,6 +9,7 @@ mod eval;
 mod purity;
 mod repository;
 mod tidy;
+mod validity;
 
 use std::process::ExitCode;
 
@@ -26,6 +27,7 @@ chores:
   eval                  measure the search on lessons whose answers are known
   purity                check what ken-core reaches and which crate uses which
   tidy                  check the rules on source files that no other tool checks
+  validity              hold verdicts on real edits against parsers that fingerprints are not made with
 ";
 
 /// Exit code for a command line we do not understand, or for a chore that could not run.
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         ["conformance"] => conformance::write(&repository).map(|()| Vec::new()),
         ["conformance", "--check"] => conformance::check(&repository),
         ["purity"] => purity::check(&repository),
+        ["validity", options @ ..] => validity::run(&repository, options),
         ["tidy"] => tidy::check(&repository),
         _ => Err(USAGE.to_owned()),
     };

@@ -102,7 +102,8 @@ pub fn compare_symbol(path: &str, outline: &Outline, name: &str, taken: Fingerpr
 /// Finds the one symbol that says what a lost one said.
 ///
 /// The same name in another file counts more than another name in the same file, and that more than
-/// another name elsewhere. Two that are equally near are no answer, and neither is one too small.
+/// another name elsewhere. Several of one name may have moved together. Two that are equally near are no
+/// answer, and neither is one too small; namesakes in one file that say the same are one.
 pub fn find_moved<'a>(
     lost: &Lost<'_>,
     candidates: impl IntoIterator<Item = (&'a str, &'a Outline)>,
@@ -110,37 +111,61 @@ pub fn find_moved<'a>(
     let mut best: Option<(u8, Found)> = None;
     let mut is_shared = false;
     for (path, outline) in candidates {
-        for symbol in outline.symbols() {
-            let Some(rank) = rank(lost, path, symbol) else {
+        for meant in outline.meanings() {
+            let Some((rank, name, at)) = ranked(lost, path, outline, &meant) else {
                 continue;
             };
-            let held = best.as_ref().map_or(u8::MAX, |(held, _)| *held);
-            if rank == held {
-                is_shared = true;
-            } else if rank < held {
-                is_shared = false;
-                let name = outline.exact_name(symbol);
-                let at = resolved(&[symbol])?;
-                let path = path.to_owned();
-                best = Some((rank, Found { path, name, at }));
+            match &mut best {
+                Some((held, _)) if *held < rank => {}
+                Some((held, found)) if *held == rank => {
+                    let (one, other) = (without_number(&found.name).0, without_number(&name).0);
+                    match found.path == path && one == other {
+                        true => found.name = one.to_owned(),
+                        false => is_shared = true,
+                    }
+                }
+                Some(_) | None => {
+                    is_shared = false;
+                    let path = path.to_owned();
+                    best = Some((rank, Found { path, name, at }));
+                }
             }
         }
     }
     best.filter(|_| !is_shared).map(|(_, found)| found)
 }
 
-/// Returns how near a symbol is to the lost one, 0 being nearest, if it says the same.
-fn rank(lost: &Lost<'_>, path: &str, symbol: &Symbol) -> Option<u8> {
-    if symbol.fingerprint != lost.fingerprint {
+/// Returns how near symbols of one name are to the lost one, 0 being nearest, and how they are called, if
+/// they say the same.
+fn ranked(
+    lost: &Lost<'_>,
+    path: &str,
+    outline: &Outline,
+    meant: &[&Symbol],
+) -> Option<(u8, String, Resolved)> {
+    if let [only] = meant
+        && only.fingerprint != lost.fingerprint
+    {
         return None;
     }
+    let at = resolved(meant).filter(|at| at.fingerprint == lost.fingerprint)?;
+    let symbol = meant.first()?;
+    let rank = rank(lost, path, &symbol.name, at.weight)?;
+    let name = match meant {
+        [only] => outline.exact_name(only),
+        _ => symbol.name.clone(),
+    };
+    Some((rank, name, at))
+}
+
+fn rank(lost: &Lost<'_>, path: &str, name: &str, weight: u32) -> Option<u8> {
     let (plain, _) = without_number(lost.name);
-    let is_namesake = symbol.name == plain;
+    let is_namesake = name == plain;
     let weight_min = match is_namesake {
         true => MOVED_NAMESAKE_WEIGHT_MIN,
         false => MOVED_WEIGHT_MIN,
     };
-    if symbol.weight < weight_min {
+    if weight < weight_min {
         return None;
     }
     let is_here = path == lost.path;
@@ -149,7 +174,7 @@ fn rank(lost: &Lost<'_>, path: &str, symbol: &Symbol) -> Option<u8> {
         (true, true) => None,
         (true, false) => Some(0),
         (false, true) => Some(1),
-        (false, false) if last(&symbol.name) == last(plain) => Some(2),
+        (false, false) if last(name) == last(plain) => Some(2),
         (false, false) => Some(3),
     }
 }

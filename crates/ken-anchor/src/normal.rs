@@ -58,6 +58,7 @@ const TOKEN: u32 = 0;
 pub(crate) fn normal(language: Language, syntax: &Syntax<'_>) -> Normal {
     let count = syntax.nodes.len();
     let mut writer = Writer {
+        joins_breaks: joins_breaks(language),
         bytes: Vec::with_capacity(syntax.source.len() * 2),
         leaves: 0,
     };
@@ -103,6 +104,8 @@ pub(crate) fn normal(language: Language, syntax: &Syntax<'_>) -> Normal {
 }
 
 struct Writer {
+    /// Whether `\r\n` means `\n` everywhere.
+    joins_breaks: bool,
     bytes: Vec<u8>,
     leaves: u32,
 }
@@ -159,11 +162,15 @@ impl Writer {
 
     /// Lengths go first, so that no text can pass for the end of another.
     fn leaf(&mut self, kind: u32, text: &[u8]) {
+        let text = match self.joins_breaks {
+            true => text::with_plain_breaks(text),
+            false => Cow::Borrowed(text),
+        };
         let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
         self.bytes.push(LEAF);
         self.bytes.extend_from_slice(&kind.to_le_bytes());
         self.bytes.extend_from_slice(&length.to_le_bytes());
-        self.bytes.extend_from_slice(text);
+        self.bytes.extend_from_slice(&text);
         self.leaves += 1;
     }
 
@@ -172,6 +179,19 @@ impl Writer {
             self.bytes.push(CLOSE);
         }
     }
+}
+
+/// Whether a language reads `\r\n` as `\n` even inside strings, so that a checkout on another system says
+/// the same.
+fn joins_breaks(language: Language) -> bool {
+    matches!(
+        language,
+        Language::Rust
+            | Language::Python
+            | Language::TypeScript
+            | Language::Tsx
+            | Language::JavaScript
+    )
 }
 
 fn form<'t>(language: Language, syntax: &Syntax<'t>, id: Id) -> Form<'t> {

@@ -4,6 +4,8 @@
 //! of what is inside it do. Several symbols may have one name (overloads, variants under `cfg`, methods of
 //! two traits): the name means all of them together, `name[2]` the second of them.
 
+use std::collections::BTreeMap;
+
 use crate::definition::{Definition, Opens, Place, definitions};
 use crate::fingerprint::{Fingerprint, Method};
 use crate::language::Language;
@@ -121,6 +123,26 @@ impl Outline {
         self.all(|symbol| {
             let before = symbol.name.strip_suffix(name);
             !name.is_empty() && before.is_some_and(|before| before.ends_with(separator))
+        })
+    }
+
+    /// Returns every meaning of a name: each symbol, and those of one name together.
+    pub(crate) fn meanings(&self) -> Vec<Vec<&Symbol>> {
+        let mut named: BTreeMap<&str, Vec<&Symbol>> = BTreeMap::new();
+        for symbol in &self.symbols {
+            named.entry(&symbol.name).or_default().push(symbol);
+        }
+        let alone = self.symbols.iter().map(|symbol| vec![symbol]);
+        let together = named.into_values().filter(|all| 1 < all.len());
+        alone.chain(together).collect()
+    }
+
+    /// Returns what its names can mean, as fingerprints: where one of them is, code may have moved to.
+    pub fn fingerprints(&self) -> impl Iterator<Item = Fingerprint> {
+        let meanings = self.meanings().into_iter();
+        meanings.filter_map(|all| {
+            let all: Vec<_> = all.iter().map(|symbol| symbol.fingerprint).collect();
+            Fingerprint::combined(&all)
         })
     }
 

@@ -80,7 +80,18 @@ fn base_name(syntax: &Syntax<'_>, id: Id) -> String {
     }
 }
 
-/// Returns text with one space wherever there were blanks.
+/// Returns text as it is written on one line: one space wherever there were blanks, none inside brackets,
+/// no comma before one that closes.
 fn spaced(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if word.starts_with(['>', ')', ']']) {
+            let open = line.trim_end_matches(',').len();
+            line.truncate(open);
+        } else if !line.is_empty() && !line.ends_with(['<', '(', '[', '&']) {
+            line.push(' ');
+        }
+        line += word;
+    }
+    line
 }

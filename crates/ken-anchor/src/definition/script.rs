@@ -191,6 +191,12 @@ fn key_text(syntax: &Syntax<'_>, id: Id) -> String {
     let text = syntax.text(id);
     match syntax.kind(id) {
         "string" => text.trim_matches(['"', '\'']).to_owned(),
+        "computed_property_name" => {
+            match text.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
+                Some(inside) => format!("[{}]", inside.trim()),
+                None => text,
+            }
+        }
         _ => text,
     }
 }

@@ -10,6 +10,11 @@ pub(super) fn form<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
     match syntax.kind(id) {
         "expression_statement" if is_docstring(syntax, id) => Form::Nothing,
         "parenthesized_expression" => Form::Inside,
+        // In parentheses a type is read as an expression, with other names for the same.
+        "type" | "type_parameter" => Form::Inside,
+        "generic_type" => Form::As("subscript"),
+        "union_type" => Form::As("binary_operator"),
+        "member_type" => Form::As("attribute"),
         "(" | ")" if is_free(parent) => Form::Nothing,
         ";" => Form::Nothing,
         "tuple" | "expression_list" => Form::As("tuple"),

@@ -22,7 +22,7 @@ pub(super) fn form<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
         "," if parent == "match_arm" => Form::Nothing,
         "empty_statement" => empty(syntax, id),
         "|" if is_leading_bar(syntax, id, parent) => Form::Nothing,
-        "or_pattern" if syntax.only(id).is_some() => Form::Inside,
+        "or_pattern" if is_lone_pattern(syntax, id) => Form::Inside,
         "parenthesized_expression" if parent == "parenthesized_expression" => Form::Inside,
         "(" | ")" if parent == "parenthesized_expression" && is_second(syntax, id) => Form::Nothing,
         "extern_modifier" if syntax.named(id).next().is_none() => {
@@ -214,6 +214,12 @@ fn empty<'t>(syntax: &Syntax<'t>, id: Id) -> Form<'t> {
 
 fn is_leading_bar(syntax: &Syntax<'_>, id: Id, parent: &str) -> bool {
     matches!(parent, "or_pattern" | "match_pattern") && syntax.nodes[id].parent + 1 == id
+}
+
+/// Whether a pattern is only a bar and one other: `_` is a token, not a pattern of its own.
+fn is_lone_pattern(syntax: &Syntax<'_>, id: Id) -> bool {
+    let mut children = syntax.children(id).filter(|&it| syntax.kind(it) != "|");
+    children.next().is_some() && children.next().is_none()
 }
 
 /// Whether parentheses stand directly inside others.

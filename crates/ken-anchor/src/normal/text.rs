@@ -20,6 +20,20 @@ pub(crate) fn collapse(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
+/// Returns text with `\n` wherever there was `\r\n`.
+pub(crate) fn with_plain_breaks(text: &[u8]) -> Cow<'_, [u8]> {
+    if !text.windows(2).any(|pair| pair == b"\r\n") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = Vec::with_capacity(text.len());
+    for (at, byte) in text.iter().enumerate() {
+        if *byte != b'\r' || text.get(at + 1) != Some(&b'\n') {
+            out.push(*byte);
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// Returns the inside of a string without the backslashes before quotes, which depend on the quotes around it.
 pub(crate) fn unescape_quotes(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());

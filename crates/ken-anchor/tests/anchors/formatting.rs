@@ -27,6 +27,14 @@ const RUSTFMT: &[(&str, &str)] = &[
         "fn f() { match a { | A | B => 1, _ => 2 } }",
         "fn f() { match a { A | B => 1, _ => 2 } }",
     ),
+    (
+        "fn f() { match a { A => 1, _ => 2 } }",
+        "fn f() { match a { | A => 1, | _ => 2 } }",
+    ),
+    (
+        "impl From<Box<dyn A + Send>> for X { fn f() {} }",
+        "impl\n    From<\n        Box<\n            dyn A + Send,\n        >,\n    > for X\n{ fn f() {} }",
+    ),
     ("fn f() { return 1 }", "fn f() { return 1; }"),
     ("fn f() -> () {}", "fn f() {}"),
     ("extern fn f() {}", "extern \"C\" fn f() {}"),
@@ -108,6 +116,10 @@ const BLACK: &[(&str, &str)] = &[
         "def f():\n    with (\n        a as b,\n        c as d,\n    ):\n        pass",
     ),
     ("def f():\n    del (a, b)", "def f():\n    del a, b"),
+    (
+        "def f() -> A[\n    B[C.d], e | None\n]: pass",
+        "def f() -> (\n    A[B[C.d], e | None]\n): pass",
+    ),
     ("X = a  not  in b", "X = a not in b"),
     ("def f():\n\treturn 1", "def f():\n    return 1"),
 ];
@@ -148,6 +160,10 @@ const PRETTIER: &[(&str, &str)] = &[
         "class A {\n  a = 1\n  b() {}\n}",
     ),
     ("const a = [1, 2,]", "const a = [1, 2]"),
+    (
+        "class A { [ Symbol.iterator ]() {} }",
+        "class A { [Symbol.iterator]() {} }",
+    ),
     (
         "function f() { if (a) { b() };; }",
         "function f() { if (a) { b(); } }",
@@ -276,6 +292,24 @@ const OTHERS: &[(&str, &str, &str)] = &[
 fn other_formatters_do_not_trip_it() {
     for (path, one, other) in OTHERS {
         same(path, one, other);
+    }
+}
+
+/// Inside strings, other languages keep `\r\n` apart from `\n`.
+const BREAKS: &[(&str, &str)] = &[
+    ("a.rs", "fn f() {\n    g(\"a\n\", r#\"b\nc\"#)\n}\n"),
+    (
+        "a.py",
+        "def f():\n    return \"\"\"a\nb\"\"\" + f\"\"\"{c}\n\"\"\"\n",
+    ),
+    ("a.js", "function f() {\n  return `a\n${b}\n`\n}\n"),
+    ("a.tsx", "const a = () => <b>c\n  d</b>\n"),
+];
+
+#[test]
+fn line_breaks_of_another_system_do_not_trip_it() {
+    for (path, source) in BREAKS {
+        same(path, source, &source.replace('\n', "\r\n"));
     }
 }
 

@@ -155,6 +155,32 @@ fn two_places_equally_near_are_none() {
 }
 
 #[test]
+fn those_of_one_name_are_followed_together() {
+    let place = |path: &str, name: &str| Some((path.to_owned(), name.to_owned()));
+    let old = "fn f(a: u8) -> u8 { a + 1 } fn f(b: u16) -> u16 { b + 2 }";
+    let lost = Lost {
+        path: "a.rs",
+        name: "f",
+        fingerprint: taken("a.rs", old, &symbol("f")),
+    };
+    let find = |source: &str| {
+        let now = outline("b.rs", source.as_bytes());
+        let found = find_moved(&lost, [("b.rs", &now)]);
+        found.map(|Found { path, name, .. }| (path, name))
+    };
+    assert_eq!(find(old), place("b.rs", "f"));
+    assert_eq!(find("fn f(a: u8) -> u8 { a + 1 }"), None);
+    assert_eq!(find(&old.replace("b + 2", "b + 3")), None);
+}
+
+#[test]
+fn namesakes_that_say_the_same_are_one_place() {
+    let twice = format!("{OLD} {OLD}");
+    let found = moved("charge", &[("b.rs", &twice)]);
+    assert_eq!(found, Some(("b.rs".to_owned(), "charge".to_owned())));
+}
+
+#[test]
 fn what_is_small_is_not_followed_to_another_name() {
     let renamed = OLD.replace("get", "got");
     assert_eq!(moved("get", &[("b.rs", &renamed)]), None);

@@ -130,12 +130,12 @@ impl<'a> Moves<'a> {
     }
 }
 
-/// Notes what a file's symbols say.
+/// Notes what a file's symbols say, each and those of one name together.
 fn note(table: &mut Table, reader: &mut Reader<'_>, path: &str) -> Result<(), Error> {
     let path: Arc<str> = path.into();
     if let Some(outline) = readable(reader.outline(&path))? {
-        for symbol in outline.symbols() {
-            let files = table.entry(symbol.fingerprint).or_default();
+        for fingerprint in outline.fingerprints() {
+            let files = table.entry(fingerprint).or_default();
             files.insert(Arc::clone(&path));
         }
     }
