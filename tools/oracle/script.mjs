@@ -83,7 +83,7 @@ function isKey(node) {
 
 function token(node, file) {
   if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) {
-    if (ts.isNoSubstitutionTemplateLiteral(node)) return `template ${node.getText(file)}`;
+    if (ts.isNoSubstitutionTemplateLiteral(node)) return `template ${plainBreaks(node.getText(file))}`;
     return isKey(node) && /^([A-Za-z_$][\w$]*|0|[1-9]\d*)$/.test(node.text) ? `name ${node.text}` : `string ${node.text}`;
   }
   if (ts.isNumericLiteral(node)) return isKey(node) ? `name ${node.text}` : `number ${node.text}`;
@@ -93,7 +93,12 @@ function token(node, file) {
     const [, body, flags] = /^(.*\/)([a-z]*)$/s.exec(node.text) ?? [null, node.text, ""];
     return `regex ${body}${[...flags].sort().join("")}`;
   }
-  return `token ${node.getText(file)}`;
+  return `token ${plainBreaks(node.getText(file))}`;
+}
+
+/** In templates the language reads every line break as `\n`. */
+function plainBreaks(text) {
+  return text.replace(/\r\n?/g, "\n");
 }
 
 /** Writes a node down, `name` left out. */

@@ -136,6 +136,10 @@ pub(super) fn measure(tools: &Tools, package: Package) -> Result<Vec<Formatted>,
                 result.compare(path, before, after);
             }
         }
+        if result.changed == 0 {
+            let (tool, name) = (style.tool.name(), package.name);
+            return Err(format!("{tool} did nothing to {name}"));
+        }
         all.push(result);
     }
     Ok(all)
@@ -174,6 +178,7 @@ impl Style {
     fn run(self, tools: &Tools, release: &Release, dir: &Path) -> Result<(), String> {
         let mut command = match self.tool {
             Tool::Rustfmt => return self.rustfmt(release, dir),
+            // Not run in that folder: black would take a package that lies there for its own.
             Tool::Black => {
                 let mut command = Command::new(&tools.python);
                 command
@@ -185,6 +190,7 @@ impl Style {
             Tool::Prettier => {
                 let mut command = Command::new("node");
                 command
+                    .current_dir(dir)
                     .arg(&tools.prettier)
                     .args(["--write", "--log-level=silent"]);
                 command.args(["--no-config", "--no-editorconfig", "--ignore-path=none"]);
@@ -193,7 +199,7 @@ impl Style {
             }
         };
         // A file that a formatter cannot read stays as it was and is not counted.
-        let output = command.current_dir(dir).output();
+        let output = command.output();
         output
             .map(drop)
             .map_err(|error| format!("{command:?}: {error}"))
