@@ -63,6 +63,14 @@ impl Target {
         below(one, other) || below(other, one)
     }
 
+    /// Returns the same spot of another file.
+    pub fn with_path(&self, path: &str) -> Result<Self, AnchorError> {
+        Ok(Self {
+            path: repo_path(path)?,
+            spot: self.spot.clone(),
+        })
+    }
+
     /// Returns another spot of the same file.
     #[must_use]
     pub fn with_spot(&self, spot: Spot) -> Self {

@@ -168,6 +168,18 @@ impl Entry {
         self.created.as_ref().map(|created| created.kind)
     }
 
+    /// Returns the claim in one line; nothing of an entry without a wording.
+    pub fn title(&self) -> String {
+        let content = self.content.as_ref();
+        content.map_or_else(String::new, |it| it.statement.title())
+    }
+
+    /// Returns whether it rests on code or conditions that can be looked up.
+    pub fn has_grounds(&self) -> bool {
+        let content = self.content.as_ref();
+        content.is_some_and(|it| !it.evidence.is_empty() || !it.depends_on.is_empty())
+    }
+
     /// Returns whether the entry may be shown: worded, not archived, retracted, merged away,
     /// superseded or quarantined.
     pub fn is_live(&self) -> bool {

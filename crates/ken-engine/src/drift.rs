@@ -7,7 +7,7 @@ use ken_core::store::{Filter, Store as _};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::validity::{Checked, Search, Verdict};
+use crate::validity::{Checked, Haste, Search, Verdict};
 
 impl Engine {
     /// Returns shelves that are stale, bloated, contradictory or orphaned.
@@ -16,7 +16,7 @@ impl Engine {
         let workspace = self.index.workspace()?;
         let open = crate::search::open_contradictions(&workspace);
         let mut linked = self.index.contradicting(entries.iter().map(|it| it.id))?;
-        let checked = self.check_entries(entries, Search::File)?;
+        let checked = self.check_entries(entries, Search::File, Haste::Waiting)?;
         let live: std::collections::BTreeSet<_> = checked.iter().map(|it| it.entry.id).collect();
         let told: Vec<(Entry, Standing)> = checked
             .into_iter()

@@ -44,8 +44,9 @@ impl Engine {
         let stones = self.stones()?;
         let mut drafts = Vec::with_capacity(proposals.len());
         let mut ids = Vec::with_capacity(proposals.len());
+        let mut ground = None;
         for mut proposal in proposals {
-            self.ground(&mut proposal.content)?;
+            self.ground(&mut proposal.content, &mut ground)?;
             check_tombstones(&proposal, &stones, by)?;
             let (event, entry) = self.fresh_entry_id(&proposal)?;
             drafts.push((Some(event), decide::propose(event, proposal)?));

@@ -226,16 +226,20 @@ impl Engine {
             hit.conflicts = against.into_iter().collect();
             missing.extend(hit.conflicts.iter().copied());
         }
+        missing.retain(|id| {
+            let withheld = answer.withheld.iter().any(|(it, _)| it == id);
+            answer.hit(*id).is_none() && !withheld
+        });
+        let mut opponents = Vec::with_capacity(missing.len());
         for id in missing {
-            let Some(entry) = self.index.entry(id)? else {
-                continue;
-            };
-            if answer.hit(id).is_none() && !answer.withheld.iter().any(|(it, _)| *it == id) {
-                let against = answer.hits.iter().filter(|hit| hit.conflicts.contains(&id));
-                let against = against.map(|hit| hit.entry.id).collect();
-                scorer.validity.extend(self.validity_of([&entry])?);
-                scorer.add(answer, beside(entry), against);
-            }
+            opponents.extend(self.index.entry(id)?);
+        }
+        scorer.validity.extend(self.validity_of(&opponents)?);
+        for entry in opponents {
+            let against = answer.hits.iter();
+            let against = against.filter(|hit| hit.conflicts.contains(&entry.id));
+            let against = against.map(|hit| hit.entry.id).collect();
+            scorer.add(answer, beside(entry), against);
         }
         answer.keep_eligible_conflicts();
         answer.sort();

@@ -1,6 +1,7 @@
 //! The gate: what must hold before knowledge is relied on. Deterministic, asks no model.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use ken_core::actor::{Actor, Role};
 use ken_core::decide::Refusal;
@@ -20,7 +21,9 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::Quoting;
 use crate::notice::Notice;
-use crate::validity::{Bench, From, Impact, Range, Version, WorkTree, everything, of_change};
+use crate::validity::{
+    Bench, CommitTree, From, Impact, Range, Version, WorkTree, everything, of_change,
+};
 
 /// What a gate found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -88,6 +91,8 @@ impl Engine {
         match scope {
             Scope::Everything => self.verify_everything(by, progress),
             Scope::Change { base, head, from } => {
+                let head = head.map(|head| CommitTree::named(&self.place, head));
+                let head = head.transpose()?.map(Arc::new);
                 let range = Range::of(&self.place, base, head)?;
                 let now = self.now();
                 verify_change(&mut self.index, &range, from, now, progress)
@@ -227,13 +232,13 @@ pub(crate) fn verify_change(
     now: Timestamp,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Verified, Error> {
-    let config = Config::of(&range.base)?;
+    let config = Config::of(&*range.base)?;
     let mut bench = Bench {
         index,
         now,
         progress,
     };
-    let mut impact = of_change(&mut bench, range, from)?;
+    let mut impact = of_change(&mut bench, range, &config, from)?;
     let mut findings = std::mem::take(&mut impact.findings);
     findings.extend(impact.told(config.verify.fail_on));
     Ok(Verified {

@@ -79,6 +79,10 @@ impl Index {
         &mut self,
         truths: impl Iterator<Item = (&'t str, &'t str)>,
     ) -> Result<(), IndexError> {
+        let mut truths = truths.peekable();
+        if truths.peek().is_none() {
+            return Ok(());
+        }
         let tx = self.db.transaction()?;
         for (condition, truth) in truths {
             tx.prepare_cached("INSERT OR REPLACE INTO truths VALUES (?1, ?2)")?

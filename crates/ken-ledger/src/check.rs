@@ -170,19 +170,12 @@ impl Checked {
 fn check_segment(name: &SegmentName, bytes: &[u8], checked: &mut Checked, seen: &mut Seen) {
     let path = name.path();
     checked.segments += 1;
-    let unpacked;
-    let bytes = match name.form() {
-        Form::Lines => bytes,
-        Form::Pack => match pack::decode(bytes) {
-            Ok(text) => {
-                unpacked = text;
-                &unpacked
-            }
-            Err(error) => return checked.damage(&path, None, with_causes(&error)),
-        },
+    let lines = match pack::lines(name.form(), bytes) {
+        Ok(lines) => lines,
+        Err(error) => return checked.damage(&path, None, with_causes(&error)),
     };
     let mut before = None;
-    for (line, text, ending) in raw_lines(bytes) {
+    for (line, text, ending) in raw_lines(&lines) {
         match (parse_line(text), ending) {
             (Ok(event), _) => {
                 checked.events += 1;

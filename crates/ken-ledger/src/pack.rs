@@ -8,11 +8,14 @@
 //! (each with its newline) and the BLAKE3 hash of the deflated bytes and the lines. The hash
 //! covers both because deflate ignores a few padding bits, and every flipped bit must be seen.
 
+use std::borrow::Cow;
 use std::io::{self, Read as _, Write as _};
 
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
+
+use crate::layout::Form;
 
 /// The first bytes of every pack.
 pub const MAGIC: &[u8; 8] = b"KENPACK1";
@@ -58,6 +61,14 @@ pub fn encode(text: &str, salt: u128) -> Vec<u8> {
     payload.extend_from_slice(&hash);
     mix(&salt, &mut payload);
     [MAGIC.as_slice(), &salt, &payload].concat()
+}
+
+/// Returns the lines of a segment's bytes, out of the pack if they are in one.
+pub fn lines(form: Form, bytes: &[u8]) -> Result<Cow<'_, [u8]>, PackError> {
+    match form {
+        Form::Lines => Ok(Cow::Borrowed(bytes)),
+        Form::Pack => decode(bytes).map(Cow::Owned),
+    }
 }
 
 /// Reads the lines of a pack and checks every byte of it.

@@ -221,15 +221,8 @@ fn forget_those_in(ken: &dyn Dir, lost: &mut BTreeSet<EventId>) -> Result<(), Di
 
 /// Takes the whole events of a segment or pack out of `lost`.
 fn forget_lines(name: &SegmentName, bytes: &[u8], lost: &mut BTreeSet<EventId>) {
-    let unpacked;
-    let bytes = match name.form() {
-        Form::Lines => bytes,
-        Form::Pack => {
-            unpacked = pack::decode(bytes).unwrap_or_default();
-            &unpacked
-        }
-    };
-    for (_, line, _) in raw_lines(bytes) {
+    let lines = pack::lines(name.form(), bytes).unwrap_or_default();
+    for (_, line, _) in raw_lines(&lines) {
         // Git may have converted line ends in an old commit; the event is there all the same.
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if let Ok(event) = parse_line(line) {

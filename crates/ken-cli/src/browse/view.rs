@@ -179,9 +179,7 @@ fn row_lines(row: &Row, selected: bool, width: usize, paint: Paint) -> Vec<Line<
         head.push_str("  ");
         head.push_str(&crate::print::styled(WARN, it));
     }
-    let content = entry.content.as_ref();
-    let title = content.map(|it| it.statement.title()).unwrap_or_default();
-    let title = format!("{UNMARKED}{}", visible(&title));
+    let title = format!("{UNMARKED}{}", visible(&entry.title()));
     let mut lines = styled::lines(&head, width, paint);
     lines.truncate(1);
     lines.push(Line::from(cut(&title, width)));

@@ -65,10 +65,7 @@ fn row(entry: &Entry) -> Vec<Cell> {
             .map(|date| date.to_string())
             .unwrap_or_default()
             .into(),
-        content
-            .map(|it| it.statement.title())
-            .unwrap_or_default()
-            .into(),
+        entry.title().into(),
         Cell::styled(DIM, tags.unwrap_or_default().join(", ")),
         Cell::styled(WARN, marks(entry).join(", ")),
     ]

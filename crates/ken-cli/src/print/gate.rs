@@ -124,13 +124,8 @@ fn row(table: &mut Table, word: Cell, entry: &Entry, place: String) {
         word,
         entry.id.to_string().into(),
         place.into(),
-        title(entry).into(),
+        entry.title().into(),
     ]);
-}
-
-fn title(entry: &Entry) -> String {
-    let content = entry.content.as_ref();
-    content.map_or_else(String::new, |it| it.statement.title())
 }
 
 fn place_of(entry: &Entry) -> String {
@@ -199,10 +194,10 @@ pub(crate) fn markdown(verified: &Verified) -> String {
         }
     }
     section(&mut out, "Followed or moved", &impact.moved, |it| {
-        format!("{}: {}", it.entry.id, title(&it.entry))
+        format!("{}: {}", it.entry.id, it.entry.title())
     });
     section(&mut out, "Norms for what it touches", &impact.norms, |it| {
-        format!("{}: {}", it.id, title(it))
+        format!("{}: {}", it.id, it.title())
     });
     section(
         &mut out,

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use ken_testkit::test_env::TestEnv;
 
-use crate::support::{PAY, commit, pay, repository};
+use crate::support::{PAY, commit, norm, pay, repository};
 
 fn top(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -18,18 +18,7 @@ fn top(name: &str) -> PathBuf {
 fn contradicted() -> TestEnv {
     let env = repository();
     pay(&env);
-    let args = [
-        "add",
-        "--kind",
-        "commit-norm",
-        "--cite",
-        "pr:9",
-        "--statement",
-    ];
-    let args = args
-        .into_iter()
-        .chain(["Refunds are tested.", "--anchor", "src/pay.rs#refund"]);
-    let _ = env.run(args).success();
+    let _ = norm(&env, "Refunds are tested.", "src/pay.rs#refund");
     commit(&env, "a norm");
     env.write(
         "src/pay.rs",

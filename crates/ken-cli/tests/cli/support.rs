@@ -42,6 +42,15 @@ pub(crate) fn lesson(env: &TestEnv, statement: &str) -> String {
     env.run(args).success().line()
 }
 
+/// Adds a norm about what is anchored and returns its id.
+pub(crate) fn norm(env: &TestEnv, statement: &str, anchor: &str) -> String {
+    let args = ["add", "--kind", "commit-norm", "--cite", "pr:9"];
+    let args = args
+        .into_iter()
+        .chain(["--anchor", anchor, "--statement", statement]);
+    env.run(args).success().line()
+}
+
 /// Source code for entries to rest on: `src/pay.rs` with `Ledger::charge`, `refund` and twenty lines.
 pub(crate) fn pay(env: &TestEnv) {
     env.write("src/pay.rs", PAY);

@@ -2,7 +2,7 @@
 
 use ken_testkit::test_env::TestEnv;
 
-use crate::support::{commit, lesson, plain, repository};
+use crate::support::{commit, lesson, norm, plain, repository};
 
 const CHARGED: &str = "A retried payment is charged twice unless the key of the request is kept.";
 const REJECTED: &str = "Keys of requests need not be kept: a retried payment is rejected anyway.";
@@ -67,19 +67,7 @@ fn inj_15_the_block_says_when_there_is_nothing() {
 #[test]
 fn inj_07_inj_16_inj_22_spk_07_spk_09_a_briefing_has_norms_knowledge_and_how_to_report() {
     let (env, _) = shop();
-    let norm = [
-        "add",
-        "--kind",
-        "commit-norm",
-        "--cite",
-        "pr:9",
-        "--anchor",
-        "src",
-        "--statement",
-    ];
-    let _ = env
-        .run(norm.into_iter().chain(["Name the ticket in a commit."]))
-        .success();
+    let _ = norm(&env, "Name the ticket in a commit.", "src");
     env.write(
         "src/pay.rs",
         "fn charge_customer(order, key) { gateway(order, key) }\n",

@@ -3,7 +3,7 @@
 use ken_testkit::test_env::TestEnv;
 use serde_json::Value;
 
-use crate::support::{PAY, commit, pay, repository};
+use crate::support::{PAY, commit, norm, pay, repository};
 
 const CHARGED: &str = "A retried payment is charged once because its key is kept.";
 
@@ -184,18 +184,7 @@ fn a_machine_that_verifies_writes_nothing() {
 #[test]
 fn gone_code_breaks_an_entry_and_a_norm_that_breaks_fails_the_gate() {
     let (env, id) = shop();
-    let norm = [
-        "add",
-        "--kind",
-        "commit-norm",
-        "--cite",
-        "pr:9",
-        "--statement",
-    ];
-    let norm = norm
-        .into_iter()
-        .chain(["Refunds are tested.", "--anchor", "src/pay.rs#refund"]);
-    let norm = env.run(norm).success().line();
+    let norm = norm(&env, "Refunds are tested.", "src/pay.rs#refund");
     commit(&env, "a norm");
     env.write("src/pay.rs", "pub struct Ledger;\n");
     let found = verify(&env, &["--base", "HEAD"]);
@@ -289,6 +278,9 @@ fn a_condition_breaks_when_a_change_touches_what_it_is_about() {
     assert_eq!(ids(&found["invalid"]), [id.as_str()]);
     assert_eq!(found["findings"][0]["at"], "Cargo.toml");
     env.write("src/raw.rs", "unsafe fn f() {}\n");
+    let found = verify(&env, &["--base", "HEAD"]);
+    assert_eq!(found["invalid_before"], Value::Array(Vec::new()));
+    assert_eq!(ids(&found["invalid"]).len(), 2);
     let found = verify(&env, &[]);
     let mut both = ids(&found["invalid"]);
     both.sort_unstable();

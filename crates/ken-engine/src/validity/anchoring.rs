@@ -1,6 +1,6 @@
 //! Taking fingerprints: of what somebody writes down now, of what was written before, of where code went.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use ken_anchor::Unresolved;
 use ken_core::actor::Actor;
@@ -13,9 +13,10 @@ use ken_core::facts::Validity;
 use ken_core::id::EntryId;
 use ken_core::store::{Filter, Store as _};
 use ken_core::text::Condition;
+use ken_ledger::Place;
 
 use super::reading::Looked;
-use super::{Checked, Checker, Reader, Search, Verdict, Version, WorkTree};
+use super::{Checked, Checker, Haste, Reader, Search, Verdict, Version, WorkTree};
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -31,33 +32,56 @@ pub struct Reanchored {
     pub left: Vec<EntryId>,
 }
 
+/// What new knowledge is held against: the work tree, and what the repository says of itself.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    version: Version,
+    config: Config,
+}
+
+impl Ground {
+    fn of(place: &Place) -> Result<Self, Error> {
+        let version = Version::Work(WorkTree::new(place)?);
+        let config = Config::of(&version)?;
+        Ok(Self { version, config })
+    }
+}
+
 impl Engine {
     /// Takes the fingerprints of what `content` points at, or says what is not there.
     ///
-    /// Anchors that bring one keep it; a condition that does not hold now is refused.
-    pub(crate) fn ground(&mut self, content: &mut Content) -> Result<(), Error> {
-        self.ground_both(&mut content.evidence, &content.depends_on)
+    /// Anchors that bring one keep it; a condition that does not hold now is refused. The ground is made
+    /// when first needed and serves a whole batch.
+    pub(crate) fn ground(
+        &mut self,
+        content: &mut Content,
+        ground: &mut Option<Ground>,
+    ) -> Result<(), Error> {
+        self.ground_both(&mut content.evidence, &content.depends_on, ground)
     }
 
     /// Does the same for what is worded anew.
     pub(crate) fn ground_changes(&mut self, changes: &mut Changes) -> Result<(), Error> {
         let evidence = changes.evidence.as_deref_mut().unwrap_or_default();
         let conditions = changes.depends_on.as_deref().unwrap_or_default();
-        self.ground_both(evidence, conditions)
+        self.ground_both(evidence, conditions, &mut None)
     }
 
     fn ground_both(
         &mut self,
         evidence: &mut [Anchor],
         conditions: &[Condition],
+        ground: &mut Option<Ground>,
     ) -> Result<(), Error> {
         if evidence.is_empty() && conditions.is_empty() {
             return Ok(());
         }
-        let version = Version::Work(WorkTree::new(&self.place)?);
-        let config = Config::of(&version)?;
-        let reader = Reader::new(&version, &mut self.index, self.world.now());
-        let mut checker = Checker::new(reader, Search::Tree, &config.facts);
+        let Ground { version, config } = match ground {
+            Some(ground) => ground,
+            none => none.insert(Ground::of(&self.place)?),
+        };
+        let reader = Reader::new(version, &mut self.index, self.world.now());
+        let mut checker = Checker::new(reader, Search::Tree, Haste::None, &config.facts);
         for anchor in evidence {
             if anchor.fingerprint.is_none() {
                 take(&mut checker, anchor)?;
@@ -79,7 +103,7 @@ impl Engine {
     /// Checks one entry against the work tree.
     pub fn check_entry(&mut self, id: EntryId) -> Result<Checked, Error> {
         let entry = self.entry(id)?;
-        let checked = self.check_entries(vec![entry], Search::Tree)?;
+        let checked = self.check_entries(vec![entry], Search::Tree, Haste::None)?;
         checked
             .into_iter()
             .next()
@@ -91,17 +115,15 @@ impl Engine {
         &mut self,
         entries: Vec<Entry>,
         search: Search<'_>,
+        haste: Haste,
     ) -> Result<Vec<Checked>, Error> {
         let version = Version::Work(WorkTree::new(&self.place)?);
         let config = Config::of(&version).unwrap_or_default();
         let reader = Reader::new(&version, &mut self.index, self.world.now());
-        let mut checker = Checker::new(reader, search, &config.facts);
-        let checked: Result<Vec<Checked>, Error> = entries
-            .into_iter()
-            .map(|entry| checker.check(entry))
-            .collect();
-        checker.keep()?;
-        checked
+        let mut checker = Checker::new(reader, search, haste, &config.facts);
+        let mut checked = Vec::with_capacity(entries.len());
+        checker.check_all(entries, |it| checked.push(it))?;
+        Ok(checked)
     }
 
     /// Returns what the code says now about those of `entries` that rest on it; quickly, somebody waits.
@@ -109,15 +131,12 @@ impl Engine {
         &mut self,
         entries: impl IntoIterator<Item = &'e Entry>,
     ) -> Result<BTreeMap<EntryId, Validity>, Error> {
-        let rests = |entry: &&Entry| {
-            let content = entry.content.as_ref();
-            content.is_some_and(|it| !it.evidence.is_empty() || !it.depends_on.is_empty())
-        };
-        let entries: Vec<Entry> = entries.into_iter().filter(rests).cloned().collect();
+        let entries = entries.into_iter().filter(|it| it.has_grounds());
+        let entries: Vec<Entry> = entries.cloned().collect();
         if entries.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let checked = self.check_entries(entries, Search::File)?;
+        let checked = self.check_entries(entries, Search::File, Haste::Waiting)?;
         let validity = checked.into_iter().map(|it| (it.entry.id, it.validity));
         Ok(validity.collect())
     }
@@ -125,7 +144,7 @@ impl Engine {
     /// Returns the entries whose code changed or is gone.
     pub fn invalid(&mut self) -> Result<Vec<Checked>, Error> {
         let entries = self.index.list(&Filter::default())?;
-        let mut checked = self.check_entries(entries, Search::Tree)?;
+        let mut checked = self.check_entries(entries, Search::Tree, Haste::None)?;
         checked.retain(Checked::is_invalid);
         Ok(checked)
     }
@@ -138,7 +157,7 @@ impl Engine {
             content.is_some_and(|content| !content.evidence.is_empty())
         });
         let mut done = Reanchored::default();
-        for checked in self.check_entries(entries, Search::Tree)? {
+        for checked in self.check_entries(entries, Search::Tree, Haste::None)? {
             self.bring_up(&checked, by, &mut done)?;
         }
         self.render_due()?;
@@ -181,15 +200,10 @@ impl Engine {
     /// Takes the code of an entry as it is now: somebody looked and says that the claim still stands.
     pub fn keep(&mut self, id: EntryId, by: &Actor) -> Result<Entry, Error> {
         let checked = self.check_entry(id)?;
-        let gone: BTreeSet<String> = checked
-            .anchors
-            .iter()
-            .filter(|it| it.verdict == Verdict::Gone)
-            .map(|it| it.at.to_string())
-            .collect();
-        if let Some(at) = gone.first() {
+        let mut anchors = checked.anchors.iter();
+        if let Some(gone) = anchors.find(|it| it.verdict == Verdict::Gone) {
             return Err(Error::Ungrounded {
-                what: format!("`{at}` is gone"),
+                what: format!("`{}` is gone", gone.at),
                 why: "an entry cannot rest on what is not there".to_owned(),
                 nearest: Vec::new(),
             });

@@ -1,13 +1,14 @@
 //! The gate on a bare repository: knowledge and code both come from a commit, nothing is checked out.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use ken_anchor::Tree as _;
 use ken_core::event::Recorded;
 use ken_core::store::{Delta, Store as _};
 use ken_core::time::Timestamp;
 use ken_index::Index;
-use ken_ledger::layout::{Form, KEN_DIR, SegmentName};
+use ken_ledger::layout::{KEN_DIR, SegmentName};
 use ken_ledger::{GitDirs, Place, pack, segment};
 
 use super::brought::From;
@@ -38,9 +39,9 @@ pub fn verify_bare(
             named_by_environment: false,
         }),
     };
+    let head = Arc::new(CommitTree::named(&place, head)?);
+    let mut index = known_at(&head)?;
     let range = Range::of(&place, base, Some(head))?;
-    let commit = range.head_commit().unwrap_or_default().to_owned();
-    let mut index = known_at(&CommitTree::new(range.git.clone(), commit))?;
     verify_change(&mut index, &range, from, now, progress)
 }
 
@@ -55,10 +56,8 @@ fn known_at(tree: &CommitTree) -> Result<Index, Error> {
             continue;
         };
         let damaged = |why: String| Error::Usage(format!("cannot read `{path}`: {why}"));
-        let lines = match name.form() {
-            Form::Lines => bytes.to_vec(),
-            Form::Pack => pack::decode(&bytes).map_err(|error| damaged(error.to_string()))?,
-        };
+        let lines = pack::lines(name.form(), &bytes);
+        let lines = lines.map_err(|error| damaged(error.to_string()))?;
         let read = segment::read_segment(&path, &lines);
         added.extend(read.map_err(|error| damaged(error.to_string()))?.events);
     }

@@ -13,6 +13,7 @@ use ken_ledger::{pack, segment};
 use serde::Serialize;
 
 use super::range::Range;
+use super::tree::Version;
 use crate::verify::{Finding, Level};
 
 /// The gate that looks after the ledger's lines.
@@ -114,22 +115,15 @@ pub(crate) fn brought(range: &Range, from: From) -> Result<Brought, TreeError> {
 
 /// Returns the events of a segment; lines that are none become findings.
 fn events(path: &str, form: Form, bytes: &[u8], findings: &mut Vec<Finding>) -> Vec<Placed> {
-    let unpacked;
-    let lines = match form {
-        Form::Lines => bytes,
-        Form::Pack => match pack::decode(bytes) {
-            Ok(decoded) => {
-                unpacked = decoded;
-                &unpacked[..]
-            }
-            Err(error) => {
-                findings.push(finding(LINES_GATE, path, None, error.to_string()));
-                return Vec::new();
-            }
-        },
+    let lines = match pack::lines(form, bytes) {
+        Ok(lines) => lines,
+        Err(error) => {
+            findings.push(finding(LINES_GATE, path, None, error.to_string()));
+            return Vec::new();
+        }
     };
     let mut found = Vec::new();
-    for (line, text, _) in segment::raw_lines(lines) {
+    for (line, text, _) in segment::raw_lines(&lines) {
         match Recorded::parse(text) {
             Ok(recorded) => found.push(Placed {
                 recorded,
@@ -245,10 +239,13 @@ struct Authors<'a> {
 
 impl<'a> Authors<'a> {
     fn new(range: &'a Range) -> Self {
-        let head = range.head_commit();
+        let span = match &range.head {
+            Version::Commit(head) => Some(format!("{}..{}", range.base.commit, head.commit)),
+            Version::Work(_) => None,
+        };
         Self {
             git: &range.git,
-            span: head.map(|head| format!("{}..{head}", range.base.commit)),
+            span,
         }
     }
 

@@ -15,6 +15,9 @@ use super::reading::{Looked, Reader};
 use super::{AnchorCheck, Checked, ConditionCheck, Verdict};
 use crate::error::Error;
 
+/// Entries after which the outlines they needed are forgotten: those of a whole repository are large.
+const REMEMBERED_FOR: usize = 4096;
+
 /// Why an anchor is gone with its file.
 pub(crate) const NO_FILE: &str = "the file is gone";
 
@@ -30,27 +33,47 @@ pub(crate) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    pub(crate) fn new(reader: Reader<'a>, search: Search<'a>, facts: &'a BTreeSet<String>) -> Self {
+    pub(crate) fn new(
+        reader: Reader<'a>,
+        search: Search<'a>,
+        haste: Haste,
+        facts: &'a BTreeSet<String>,
+    ) -> Self {
         Self {
             reader,
             moves: Moves::new(search),
-            haste: match search {
-                Search::File => Haste::Waiting,
-                Search::Change(_) | Search::Tree => Haste::None,
-            },
+            haste,
             facts,
             conditions: BTreeMap::new(),
         }
     }
 
     /// Writes down what was parsed and found out, for the next one who asks.
-    pub(crate) fn keep(&mut self) -> Result<(), Error> {
+    pub(super) fn keep(&mut self) -> Result<(), Error> {
         if self.haste == Haste::None {
             let truths = self.conditions.values();
             let truths = truths.map(|it| (it.condition.as_str(), it.truth.name()));
             self.reader.keep_truths(truths)?;
         }
         self.reader.keep()
+    }
+
+    /// Checks entries, hands each on, and keeps what was found out.
+    ///
+    /// Entries about one file should follow each other: it is then read once.
+    pub(crate) fn check_all(
+        &mut self,
+        entries: Vec<Entry>,
+        mut each: impl FnMut(Checked),
+    ) -> Result<(), Error> {
+        self.learn(conditions_of(&entries));
+        for (at, entry) in entries.into_iter().enumerate() {
+            if at.is_multiple_of(REMEMBERED_FOR) {
+                self.reader.forget();
+            }
+            each(self.check(entry)?);
+        }
+        self.keep()
     }
 
     /// Checks one entry.
@@ -178,7 +201,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Evaluates conditions, each once, reading what they share once.
-    pub(crate) fn learn<'c>(&mut self, conditions: impl IntoIterator<Item = &'c Condition>) {
+    fn learn<'c>(&mut self, conditions: impl IntoIterator<Item = &'c Condition>) {
         let (version, haste) = (self.reader.version, self.haste);
         let symbols = Lookup(RefCell::new(&mut self.reader));
         let evidence = Evidence::new(version, &symbols, self.facts);
@@ -206,9 +229,16 @@ impl<'a> Checker<'a> {
 
 /// Whether somebody waits for the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Haste {
+pub(crate) enum Haste {
+    /// Everything is looked up.
     None,
+    /// Conditions about the whole tree are taken as they were last found in the work tree.
     Waiting,
+}
+
+fn conditions_of(entries: &[Entry]) -> impl Iterator<Item = &Condition> {
+    let contents = entries.iter().filter_map(|entry| entry.content.as_ref());
+    contents.flat_map(|content| &content.depends_on)
 }
 
 /// Whether a condition may be about the whole tree: what it says was last found out by `ken verify`.

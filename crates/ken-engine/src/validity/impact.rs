@@ -2,6 +2,7 @@
 //! it has to keep, what it brings itself.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use ken_anchor::{Tree as _, diff, resolve};
 use ken_core::anchor::Target;
@@ -15,7 +16,7 @@ use ken_core::time::Timestamp;
 use ken_index::Index;
 
 use super::brought::{Brought, From, Stroke, brought};
-use super::check::Checker;
+use super::check::{Checker, Haste};
 use super::moves::Search;
 use super::range::Range;
 use super::reading::Reader;
@@ -25,9 +26,6 @@ use crate::brief::is_norm_for;
 use crate::config::{Config, FailOn};
 use crate::error::Error;
 use crate::verify::{Finding, Level};
-
-/// Files whose outlines are kept in memory at a time.
-const FILES_IN_MEMORY: usize = 4096;
 
 /// Lines of a difference that are shown.
 const DIFF_LINES_MAX: usize = 12;
@@ -74,6 +72,22 @@ impl Impact {
         new.chain(old).collect()
     }
 
+    /// Checks entries and sorts them in.
+    fn fill(
+        &mut self,
+        mut checker: Checker<'_>,
+        entries: Vec<Entry>,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<(), Error> {
+        let all = entries.len();
+        checker.check_all(entries, |checked| {
+            self.take(checked);
+            progress(self.checked, all);
+        })?;
+        self.parsed = checker.reader.parsed;
+        Ok(())
+    }
+
     /// Sorts a checked entry in.
     fn take(&mut self, checked: Checked) {
         self.checked += 1;
@@ -81,7 +95,7 @@ impl Impact {
             self.invalid.push(checked);
         } else if checked.has_moved() {
             self.moved.push(checked);
-        } else if checked.validity == Validity::Unverifiable && checked.rests_on_something() {
+        } else if checked.validity == Validity::Unverifiable {
             self.unverifiable.push(checked);
         }
     }
@@ -94,28 +108,23 @@ pub(crate) fn everything(
     config: &Config,
 ) -> Result<Impact, Error> {
     let mut entries = bench.index.list(&Filter::default())?;
-    entries.retain(rests_on_something);
+    entries.retain(Entry::has_grounds);
     // Entries about one file follow each other, so that it is read once.
     entries.sort_by_cached_key(|entry| (first_path(entry), entry.id));
     let reader = Reader::new(version, bench.index, bench.now);
-    let mut checker = Checker::new(reader, Search::Tree, &config.facts);
-    checker.learn(conditions_of(&entries));
-    let (mut impact, all) = (Impact::default(), entries.len());
-    for (at, entry) in entries.into_iter().enumerate() {
-        impact.take(checker.check(entry)?);
-        if at.is_multiple_of(FILES_IN_MEMORY) {
-            checker.reader.forget();
-        }
-        (bench.progress)(at + 1, all);
-    }
-    checker.keep()?;
-    impact.parsed = checker.reader.parsed;
+    let checker = Checker::new(reader, Search::Tree, Haste::None, &config.facts);
+    let mut impact = Impact::default();
+    impact.fill(checker, entries, bench.progress)?;
     Ok(impact)
 }
 
-/// Checks the entries a change can touch, and only those.
-pub(crate) fn of_change(bench: &mut Bench<'_>, range: &Range, from: From) -> Result<Impact, Error> {
-    let before = Config::of(&range.base)?;
+/// Checks the entries a change can touch, and only those; `config` is that of its base.
+pub(crate) fn of_change(
+    bench: &mut Bench<'_>,
+    range: &Range,
+    config: &Config,
+    from: From,
+) -> Result<Impact, Error> {
     let touched: Vec<String> = range.touched.iter().cloned().collect();
     let affected = affected(bench.index, &touched)?;
     let mut impact = Impact::default();
@@ -123,17 +132,10 @@ pub(crate) fn of_change(bench: &mut Bench<'_>, range: &Range, from: From) -> Res
     for id in affected {
         entries.extend(bench.index.entry(id)?);
     }
-    let all = entries.len();
     let reader = Reader::new(&range.head, bench.index, bench.now);
-    let mut checker = Checker::new(reader, Search::Change(range), &before.facts);
-    checker.learn(conditions_of(&entries));
-    for (at, entry) in entries.into_iter().enumerate() {
-        impact.take(checker.check(entry)?);
-        (bench.progress)(at + 1, all);
-    }
-    checker.keep()?;
-    impact.parsed = checker.reader.parsed;
-    tell_apart(bench, range, &before, &mut impact)?;
+    let checker = Checker::new(reader, Search::Change(range), Haste::None, &config.facts);
+    impact.fill(checker, entries, bench.progress)?;
+    tell_apart(bench, range, config, &mut impact)?;
     impact.norms = norms(bench.index, &touched)?;
     let Brought { strokes, findings } = brought(range, from)?;
     (impact.strokes, impact.findings) = (strokes, findings);
@@ -162,9 +164,9 @@ fn tell_apart(
     config: &Config,
     impact: &mut Impact,
 ) -> Result<(), Error> {
-    let base = Version::Commit(range.base.again());
+    let base = Version::Commit(Arc::clone(&range.base));
     let reader = Reader::new(&base, bench.index, bench.now);
-    let mut checker = Checker::new(reader, Search::File, &config.facts);
+    let mut checker = Checker::new(reader, Search::File, Haste::None, &config.facts);
     let mut invalid = Vec::new();
     for mut checked in std::mem::take(&mut impact.invalid) {
         let then = checker.check(checked.entry.clone())?;
@@ -214,11 +216,7 @@ fn findings(checked: &Checked, fail_on: FailOn) -> Vec<Finding> {
         FailOn::Norms if is_norm => Level::Error,
         FailOn::Norms | FailOn::Nothing => Level::Warning,
     };
-    let title = entry
-        .content
-        .as_ref()
-        .map(|content| content.statement.title());
-    let (id, title) = (entry.id, title.unwrap_or_default());
+    let (id, title) = (entry.id, entry.title());
     let say = |what: String, at: String, line: Option<u32>| Finding {
         gate: "knowledge.validity",
         level,
@@ -249,16 +247,6 @@ fn findings(checked: &Checked, fail_on: FailOn) -> Vec<Finding> {
         say(what, at, line)
     });
     anchors.chain(broken).collect()
-}
-
-fn rests_on_something(entry: &Entry) -> bool {
-    let content = entry.content.as_ref();
-    content.is_some_and(|it| !it.evidence.is_empty() || !it.depends_on.is_empty())
-}
-
-fn conditions_of(entries: &[Entry]) -> impl Iterator<Item = &ken_core::text::Condition> {
-    let contents = entries.iter().filter_map(|entry| entry.content.as_ref());
-    contents.flat_map(|content| &content.depends_on)
 }
 
 fn first_path(entry: &Entry) -> String {

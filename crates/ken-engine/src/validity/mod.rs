@@ -24,13 +24,13 @@ use serde::Serialize;
 pub use anchoring::Reanchored;
 pub use bare::{is_bare, verify_bare};
 pub use brought::{Effect, From, Stroke};
-pub(crate) use check::{Checker, NO_FILE};
+pub(crate) use check::{Checker, Haste, NO_FILE};
 pub use impact::Impact;
 pub(crate) use impact::{Bench, everything, of_change};
 pub(crate) use moves::Search;
 pub(crate) use range::Range;
 pub(crate) use reading::Reader;
-pub(crate) use tree::{Version, WorkTree};
+pub(crate) use tree::{CommitTree, Version, WorkTree};
 
 /// What became of what an anchor points at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -108,11 +108,6 @@ impl Checked {
             Validity::Changed | Validity::Broken => true,
             Validity::Holds | Validity::Unverifiable => false,
         }
-    }
-
-    /// Returns whether there is anything to check.
-    pub fn rests_on_something(&self) -> bool {
-        !self.anchors.is_empty() || !self.conditions.is_empty()
     }
 
     /// Returns whether something it rests on is somewhere else now.

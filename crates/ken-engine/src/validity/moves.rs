@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use ken_anchor::{Fingerprint, Language, Lost, Tree as _, find_moved};
-use ken_core::anchor::{Anchor, Spot, Target};
+use ken_core::anchor::{Anchor, Spot};
 
 use super::range::Range;
 use super::reading::{Looked, Reader};
@@ -93,7 +93,9 @@ impl<'a> Moves<'a> {
         let Some(path) = range.renamed.get(anchor.at.path()) else {
             return Ok(None);
         };
-        let at = with_path(&anchor.at, path);
+        let Ok(at) = anchor.at.with_path(path) else {
+            return Ok(None);
+        };
         let Looked::Found(found) = reader.look(path, at.spot())? else {
             return Ok(None);
         };
@@ -159,9 +161,4 @@ fn found(it: &ken_anchor::Found) -> Option<Found> {
         },
         line: it.at.first_line,
     })
-}
-
-fn with_path(at: &Target, path: &str) -> Target {
-    let text = at.to_string().replacen(at.path(), path, 1);
-    text.parse().unwrap_or_else(|_| at.clone())
 }

@@ -1,11 +1,12 @@
 //! What a change touches: the files that differ between two versions, and where files went.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use ken_ledger::Place;
-use ken_ledger::git::{GitError, Runner};
+use ken_ledger::git::Runner;
 
-use super::tree::{CommitTree, Version, WorkTree};
+use super::tree::{CommitTree, Version, WorkTree, split};
 use crate::error::Error;
 
 /// Two versions, and the files that differ.
@@ -13,7 +14,7 @@ use crate::error::Error;
 pub(crate) struct Range {
     pub(crate) git: Runner,
     /// The commit the change begins at: where both sides last agreed.
-    pub(crate) base: CommitTree,
+    pub(crate) base: Arc<CommitTree>,
     pub(crate) head: Version,
     /// Every path that differs, old names included.
     pub(crate) touched: BTreeSet<String>,
@@ -23,37 +24,33 @@ pub(crate) struct Range {
 
 impl Range {
     /// Compares `head`, or the work tree, with where it left `base`.
-    pub(crate) fn of(place: &Place, base: &str, head: Option<&str>) -> Result<Self, Error> {
-        let dirs = place.git.as_ref().ok_or(GitError::NotOffered)?;
-        let git = || Runner::new(&place.root, dirs);
-        let runner = git();
-        let base = commit(&runner, base)?;
-        let head = head.map(|head| commit(&runner, head)).transpose()?;
-        let at = head.as_deref().unwrap_or("HEAD");
-        let base = merge_base(&runner, &base, at).unwrap_or(base);
+    pub(crate) fn of(
+        place: &Place,
+        base: &str,
+        head: Option<Arc<CommitTree>>,
+    ) -> Result<Self, Error> {
+        let base = CommitTree::named(place, base)?;
+        let git = base.git.clone();
+        let at = head.as_ref().map_or("HEAD", |head| &head.commit);
+        let base = match merge_base(&git, &base.commit, at) {
+            Some(commit) => CommitTree::new(git.clone(), commit),
+            None => base,
+        };
         let mut range = Self {
-            git: git(),
+            git,
             touched: BTreeSet::new(),
             renamed: BTreeMap::new(),
-            head: match &head {
-                Some(head) => Version::Commit(CommitTree::new(git(), head.clone())),
+            head: match head {
+                Some(head) => Version::Commit(head),
                 None => Version::Work(WorkTree::new(place)?),
             },
-            base: CommitTree::new(git(), base),
+            base: Arc::new(base),
         };
-        range.read_changes(&runner, head.as_deref())?;
+        range.read_changes()?;
         Ok(range)
     }
 
-    /// Returns the commit at the other end; `None` is the work tree.
-    pub(crate) fn head_commit(&self) -> Option<&str> {
-        match &self.head {
-            Version::Commit(tree) => Some(&tree.commit),
-            Version::Work(_) => None,
-        }
-    }
-
-    fn read_changes(&mut self, git: &Runner, head: Option<&str>) -> Result<(), Error> {
+    fn read_changes(&mut self) -> Result<(), Error> {
         let mut args = vec![
             "diff",
             "--raw",
@@ -63,46 +60,29 @@ impl Range {
             "--no-textconv",
         ];
         args.extend(["--end-of-options", &self.base.commit]);
-        args.extend(head);
-        let out = git.output(&args)?;
-        let mut words = out.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-        while let Some(kind) = words.next().filter(|kind| !kind.is_empty()) {
+        if let Version::Commit(head) = &self.head {
+            args.push(&head.commit);
+        }
+        let out = self.git.output(&args)?;
+        let mut words = split(&out);
+        while let Some(kind) = words.next() {
             // `:100644 100644 abc def R087`, then one path or, of a rename, two.
             let letter = kind.rsplit(' ').next().and_then(|it| it.chars().next());
             let Some(path) = words.next() else { break };
-            self.touched.insert(path.to_string());
+            self.touched.insert(path.clone());
             if let Some('R' | 'C') = letter {
                 let Some(new) = words.next() else { break };
-                self.touched.insert(new.to_string());
+                self.touched.insert(new.clone());
                 if letter == Some('R') {
-                    self.renamed.insert(path.to_string(), new.to_string());
+                    self.renamed.insert(path, new);
                 }
             }
         }
-        if head.is_none() {
-            let out = git.output(&["ls-files", "-z", "-o", "--exclude-standard"])?;
-            let names = out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-            self.touched
-                .extend(names.map(|name| String::from_utf8_lossy(name).into_owned()));
+        if let Version::Work(_) = self.head {
+            let new = ["ls-files", "-z", "-o", "--exclude-standard"];
+            self.touched.extend(split(&self.git.output(&new)?));
         }
         Ok(())
-    }
-}
-
-/// Returns the full id of the commit `name` stands for.
-fn commit(git: &Runner, name: &str) -> Result<String, Error> {
-    let wanted = format!("{name}^{{commit}}");
-    let args = [
-        "rev-parse",
-        "--verify",
-        "--quiet",
-        "--end-of-options",
-        &wanted,
-    ];
-    match git.output(&args) {
-        Ok(out) => Ok(String::from_utf8_lossy(&out).trim().to_owned()),
-        Err(GitError::Failed { .. }) => Err(Error::Usage(format!("git knows no commit `{name}`"))),
-        Err(other) => Err(other.into()),
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) enum Held {
 #[derive(Debug)]
 pub(crate) enum Version {
     Work(WorkTree),
-    Commit(CommitTree),
+    Commit(Arc<CommitTree>),
 }
 
 impl Version {
@@ -162,7 +162,7 @@ impl Tree for WorkTree {
 
 /// A commit's files, straight from git.
 pub(crate) struct CommitTree {
-    git: Runner,
+    pub(super) git: Runner,
     /// Its full id.
     pub(crate) commit: String,
     about: Mutex<Option<Objects>>,
@@ -179,6 +179,30 @@ impl fmt::Debug for CommitTree {
 }
 
 impl CommitTree {
+    /// Finds the commit `name` stands for.
+    pub(crate) fn named(place: &Place, name: &str) -> Result<Self, Error> {
+        let dirs = place.git.as_ref().ok_or(GitError::NotOffered)?;
+        let git = Runner::new(&place.root, dirs);
+        let wanted = format!("{name}^{{commit}}");
+        let args = [
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            &wanted,
+        ];
+        match git.output(&args) {
+            Ok(out) => {
+                let commit = String::from_utf8_lossy(&out).trim().to_owned();
+                Ok(Self::new(git, commit))
+            }
+            Err(GitError::Failed { .. }) => {
+                Err(Error::Usage(format!("git knows no commit `{name}`")))
+            }
+            Err(other) => Err(other.into()),
+        }
+    }
+
     pub(crate) fn new(git: Runner, commit: String) -> Self {
         Self {
             git,
@@ -191,25 +215,15 @@ impl CommitTree {
 
     /// Returns the files below a folder, Ken's own among them.
     pub(crate) fn below(&self, folder: &str) -> Result<Vec<String>, TreeError> {
-        let folder = format!("{folder}/");
-        let args = [
-            "ls-tree",
-            "-r",
-            "-z",
-            "--name-only",
-            "--full-tree",
-            &self.commit,
-            "--",
-            &folder,
-        ];
-        let out = self.git.output(&args);
-        let out = out.map_err(|error| failed(&folder, &error))?;
-        Ok(split(&out).collect())
+        self.listed(&["--", &format!("{folder}/")])
     }
 
-    /// Returns the same commit, to be asked anew.
-    pub(crate) fn again(&self) -> Self {
-        Self::new(self.git.clone(), self.commit.clone())
+    fn listed(&self, below: &[&str]) -> Result<Vec<String>, TreeError> {
+        const LIST: &[&str] = &["ls-tree", "-r", "-z", "--name-only", "--full-tree"];
+        let args = [LIST, &[&*self.commit], below].concat();
+        let out = self.git.output(&args);
+        let out = out.map_err(|error| failed(&self.commit, &error))?;
+        Ok(split(&out).collect())
     }
 
     fn held(&self, path: &str) -> Result<Option<Held>, TreeError> {
@@ -239,19 +253,7 @@ impl Tree for CommitTree {
         if let Some(paths) = &*known {
             return Ok(Arc::clone(paths));
         }
-        let args = [
-            "ls-tree",
-            "-r",
-            "-z",
-            "--name-only",
-            "--full-tree",
-            &self.commit,
-        ];
-        let out = self
-            .git
-            .output(&args)
-            .map_err(|error| failed(".", &error))?;
-        Ok(Arc::clone(known.insert(of_code(split(&out).collect()))))
+        Ok(Arc::clone(known.insert(of_code(self.listed(&[])?))))
     }
 
     fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, TreeError> {
@@ -268,7 +270,8 @@ fn of_code(mut paths: Vec<String>) -> Arc<[String]> {
     paths.into()
 }
 
-fn split(out: &[u8]) -> impl Iterator<Item = String> {
+/// Splits one of git's NUL-separated lists.
+pub(super) fn split(out: &[u8]) -> impl Iterator<Item = String> {
     let names = out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     names.map(|name| String::from_utf8_lossy(name).into_owned())
 }

@@ -10,7 +10,7 @@ use ken_core::state::State;
 use ken_core::store::Store as _;
 use ken_engine::check::Severity;
 use ken_engine::recover::Scope;
-use ken_engine::verify::Scope as Checked;
+use ken_engine::verify::{Scope as Checked, Verified};
 use ken_engine::view::document;
 use ken_engine::{Engine, GitEnv};
 use ken_index::Index;
@@ -120,15 +120,7 @@ impl History {
             copies.len() as u64,
         );
         self.note(format!("{}$ ken verify", place.name));
-        let mut engine = self.open(site)?;
-        let verified = engine
-            .verify(
-                Checked::Everything,
-                &"ci:test".parse().unwrap(),
-                &mut |_, _| (),
-            )
-            .map_err(|e| chain(&e))?;
-        if verified.passes() {
+        if verify(&mut self.open(site)?)?.passes() {
             return Err(format!(
                 "{}: the gate passes with {copies:?} and {quoted:?} in the tree",
                 place.name
@@ -148,13 +140,7 @@ impl History {
             ));
         }
         let mut engine = self.open(site)?;
-        let verified = engine
-            .verify(
-                Checked::Everything,
-                &"ci:test".parse().unwrap(),
-                &mut |_, _| (),
-            )
-            .map_err(|e| chain(&e))?;
+        let verified = verify(&mut engine)?;
         let mut quotes = verified.findings.iter().filter(|f| f.gate == BLANKED_GATE);
         if let Some(finding) = quotes.find(|f| !holds_edit(&place.root.join(&f.at))) {
             let text = fs::read_to_string(place.root.join(&finding.at)).unwrap_or_default();
@@ -229,6 +215,12 @@ impl History {
 }
 
 /// Returns the full copies of events in the tree that should be blanked.
+fn verify(engine: &mut Engine) -> Result<Verified, String> {
+    let by = "ci:test".parse().unwrap();
+    let verified = engine.verify(Checked::Everything, &by, &mut |_, _| ());
+    verified.map_err(|e| chain(&e))
+}
+
 fn full_copies(place: &Site) -> Result<Vec<(String, EventId)>, String> {
     let blanked = place.blanked()?;
     let lines = place.lines()?.into_iter();
