@@ -1,6 +1,6 @@
-//! The README's commands, run word for word; their output is what the README shows.
+//! The commands of documents, run word for word; their output is what the documents show.
 //!
-//! `KEN_BLESS=1` writes the output into the README.
+//! `KEN_BLESS=1` writes the output into them.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -12,8 +12,39 @@ use std::process::Command;
 /// Marks, in the script's output, where a command's output begins.
 const MARK: &str = "\u{1}command\u{1}";
 
-fn readme() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")
+/// What stands in the folder before the first command of `docs/validity.md`.
+const SHOP: &str = "\
+git init -q
+mkdir src
+cat > src/pay.rs <<'CODE'
+pub struct Ledger {
+    closed: bool,
+    total: u64,
+}
+
+impl Ledger {
+    pub fn open(&self) -> bool {
+        !self.closed
+    }
+
+    /// Charges a customer.
+    pub fn charge(&mut self, cents: u64) -> bool {
+        if !self.open() || cents >= 1_000 {
+            return false;
+        }
+        self.total += cents;
+        true
+    }
+}
+CODE
+ken init >/dev/null
+git add . && git commit -q -m shop
+";
+
+fn top(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path)
 }
 
 /// The commands of every `console` block, in order.
@@ -21,19 +52,19 @@ fn commands(text: &str) -> Vec<&str> {
     let mut inside = false;
     let mut found = Vec::new();
     for line in text.lines() {
-        match line {
+        match line.trim_start() {
             "```console" => inside = true,
             "```" => inside = false,
-            _ => found.extend(line.strip_prefix("$ ").filter(|_| inside)),
+            line => found.extend(line.strip_prefix("$ ").filter(|_| inside)),
         }
     }
     found
 }
 
 /// Runs the commands as one person would type them, each a minute after the last.
-fn outputs(commands: &[&str]) -> Vec<String> {
+fn outputs(before: &str, commands: &[&str]) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
-    let mut script = String::new();
+    let mut script = before.to_owned();
     for (n, command) in commands.iter().enumerate() {
         let minute = n % 60;
         let _ = writeln!(
@@ -72,43 +103,53 @@ fn outputs(commands: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// The README with every command followed by what it printed.
+/// A document with every command followed by what it printed.
 fn with_outputs(text: &str, outputs: &[String]) -> String {
     let mut outputs = outputs.iter();
     let mut out = String::new();
     let mut inside = false;
     for line in text.lines() {
-        match line {
+        let text = line.trim_start();
+        let indent = &line[..line.len() - text.len()];
+        match text {
             "```console" => inside = true,
             "```" => inside = false,
-            _ if inside && !line.starts_with("$ ") => continue,
+            _ if inside && !text.starts_with("$ ") => continue,
             _ => {}
         }
         let _ = writeln!(out, "{line}");
-        if inside && line.starts_with("$ ") {
-            let output = outputs.next().unwrap();
-            if !output.is_empty() {
-                let _ = writeln!(out, "{output}");
+        if inside && text.starts_with("$ ") {
+            for told in outputs.next().unwrap().lines() {
+                let _ = writeln!(out, "{}", format!("{indent}{told}").trim_end());
             }
         }
     }
     out
 }
 
-#[test]
-fn the_readme_shows_what_its_commands_print() {
-    let text = fs::read_to_string(readme()).unwrap();
+fn shows_what_its_commands_print(path: &str, before: &str, at_least: usize) {
+    let text = fs::read_to_string(top(path)).unwrap();
     let commands = commands(&text);
-    assert!(8 < commands.len());
-    let outputs = outputs(&commands);
+    assert!(at_least <= commands.len());
+    let outputs = outputs(before, &commands);
     assert_eq!(outputs.len(), commands.len());
     let fresh = with_outputs(&text, &outputs);
     if std::env::var_os("KEN_BLESS").is_some() {
-        fs::write(readme(), &fresh).unwrap();
+        fs::write(top(path), &fresh).unwrap();
         return;
     }
     assert_eq!(
         text, fresh,
         "run with KEN_BLESS=1 to record the output anew"
     );
+}
+
+#[test]
+fn the_readme_shows_what_its_commands_print() {
+    shows_what_its_commands_print("README.md", "", 9);
+}
+
+#[test]
+fn docs_validity_shows_what_its_commands_print() {
+    shows_what_its_commands_print("docs/validity.md", SHOP, 8);
 }

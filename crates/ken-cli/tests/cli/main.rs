@@ -20,6 +20,7 @@ mod support;
 mod surfacing;
 mod upkeep;
 mod validity;
+mod validity_doc;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod versions;
 mod who;
