@@ -94,7 +94,9 @@ fn check_file(path: &str, text: &str, long_files: &[&str]) -> Vec<Finding> {
 
 /// Fixtures are somebody else's code by design.
 fn is_our_rust(path: &str) -> bool {
-    (path.starts_with("crates/") || path.starts_with("xtask/"))
+    ["crates/", "fuzz/", "xtask/"]
+        .iter()
+        .any(|it| path.starts_with(it))
         && path.ends_with(".rs")
         && !path.contains("/fixtures/")
 }

@@ -59,9 +59,8 @@ pub fn outline(path: &str, source: &[u8]) -> Outline {
     let Some(language) = language.filter(fits) else {
         return Outline::default();
     };
-    let grammar = language.grammar();
-    let symbols = match parse(&grammar, source) {
-        Some(tree) => symbols(language, &Syntax::of(&grammar, &tree, source)),
+    let symbols = match parse(language, source) {
+        Some(tree) => symbols(language, &Syntax::of(language, &tree, source)),
         None => Vec::new(),
     };
     Outline {

@@ -6,7 +6,11 @@
 //! Invariant: every byte that is neither a comment nor whitespace is in some leaf, and inside strings
 //! whitespace is too. Some grammars leave text between their nodes; it becomes leaves of kind [`GAP`].
 
-use tree_sitter::{Language, Parser, Tree, TreeCursor};
+use std::sync::OnceLock;
+
+use tree_sitter::{Parser, Tree, TreeCursor};
+
+use crate::language::Language;
 
 /// The kind of text a grammar gives no node of its own.
 pub(crate) const GAP: &str = "gap";
@@ -44,16 +48,16 @@ pub(crate) struct Syntax<'t> {
 }
 
 /// Parses a file, whatever it holds; parts the grammar does not know become nodes of kind `ERROR`.
-pub(crate) fn parse(grammar: &Language, source: &[u8]) -> Option<Tree> {
+pub(crate) fn parse(language: Language, source: &[u8]) -> Option<Tree> {
     let mut parser = Parser::new();
-    parser.set_language(grammar).ok()?;
+    parser.set_language(&language.grammar()).ok()?;
     parser.parse(source, None)
 }
 
 impl<'t> Syntax<'t> {
-    pub(crate) fn of(grammar: &'t Language, tree: &'t Tree, source: &'t [u8]) -> Self {
+    pub(crate) fn of(language: Language, tree: &'t Tree, source: &'t [u8]) -> Self {
         let mut builder = Builder {
-            kinds: Kinds::of(grammar),
+            kinds: Kinds::of(language),
             source,
             nodes: Vec::with_capacity(tree.root_node().descendant_count()),
             open: Vec::new(),
@@ -165,7 +169,7 @@ impl Iterator for Children<'_, '_> {
 }
 
 struct Builder<'t> {
-    kinds: Kinds<'t>,
+    kinds: &'static Kinds,
     source: &'t [u8],
     nodes: Vec<Node<'t>>,
     /// The nodes around the cursor, and whether whitespace counts in them.
@@ -341,41 +345,57 @@ fn is_verbatim(kind: &str) -> Option<bool> {
 }
 
 /// What is known of a kind of node.
-#[derive(Clone, Copy)]
-struct Kind<'t> {
-    name: &'t str,
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    name: &'static str,
     hash: u32,
     is_comment: bool,
     is_verbatim: Option<bool>,
 }
 
-/// The kinds of a grammar, each looked at when it first occurs.
-struct Kinds<'t> {
-    grammar: &'t Language,
-    known: Vec<Option<Kind<'t>>>,
+/// The kinds of a grammar.
+#[derive(Debug)]
+struct Kinds {
+    grammar: &'static tree_sitter::Language,
+    known: Vec<Kind>,
+    error: Kind,
 }
 
-impl<'t> Kinds<'t> {
-    fn of(grammar: &'t Language) -> Self {
-        Self {
-            grammar,
-            known: vec![None; grammar.node_kind_count() + 1],
-        }
-    }
+const LANGUAGES: usize = Language::ALL.len();
 
-    fn get(&mut self, id: u16) -> Kind<'t> {
-        // The kind of errors has a number far beyond all others.
-        let at = usize::from(id).min(self.known.len() - 1);
-        let grammar = self.grammar;
-        *self.known[at].get_or_insert_with(|| {
-            let name = grammar.node_kind_for_id(id).unwrap_or("ERROR");
-            Kind {
-                name,
-                hash: kind_hash(name),
-                is_comment: is_comment(name),
-                is_verbatim: is_verbatim(name),
+/// The grammars and kinds of each language, looked at once.
+static GRAMMARS: [OnceLock<tree_sitter::Language>; LANGUAGES] =
+    [const { OnceLock::new() }; LANGUAGES];
+static KINDS: [OnceLock<Kinds>; LANGUAGES] = [const { OnceLock::new() }; LANGUAGES];
+
+impl Kinds {
+    fn of(language: Language) -> &'static Self {
+        KINDS[language as usize].get_or_init(|| {
+            let grammar = GRAMMARS[language as usize].get_or_init(|| language.grammar());
+            let count = u16::try_from(grammar.node_kind_count()).unwrap_or(u16::MAX);
+            let names = (0..count).map(|id| grammar.node_kind_for_id(id).unwrap_or("ERROR"));
+            Self {
+                known: names.map(Kind::of).collect(),
+                error: Kind::of("ERROR"),
+                grammar,
             }
         })
+    }
+
+    fn get(&self, id: u16) -> Kind {
+        // The kind of errors has a number far beyond all others.
+        *self.known.get(usize::from(id)).unwrap_or(&self.error)
+    }
+}
+
+impl Kind {
+    fn of(name: &'static str) -> Self {
+        Self {
+            name,
+            hash: kind_hash(name),
+            is_comment: is_comment(name),
+            is_verbatim: is_verbatim(name),
+        }
     }
 }
 

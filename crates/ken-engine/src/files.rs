@@ -401,6 +401,9 @@ impl Engine {
 
     /// Returns the entry files that show a blanked event.
     pub(crate) fn quoting_files(&self, blanked: &BTreeSet<EventId>) -> Result<Vec<Quoting>, Error> {
+        if blanked.is_empty() && !self.index.any_blank()? {
+            return Ok(Vec::new());
+        }
         let dir = ken_dir(&self.place)?;
         let listing = dir
             .list(ENTRIES_DIR)

@@ -113,10 +113,11 @@ impl Engine {
         let checked = self.ledger.check()?;
         let mut findings: Vec<Finding> = checked.findings.into_iter().map(damage).collect();
         findings.extend(self.blanked_findings(quoting)?);
-        let entries = self.index.list(&Filter {
+        let mut entries = self.index.list(&Filter {
             shelf: Shelf::All,
             ..Filter::default()
         })?;
+        let known = entries.len();
         for entry in &entries {
             findings.extend(check_provenance(entry));
             findings.extend(self.check_links(entry)?);
@@ -129,7 +130,8 @@ impl Engine {
             now,
             progress,
         };
-        let impact = everything(&mut bench, &version, &config)?;
+        entries.retain(Entry::is_live);
+        let impact = everything(&mut bench, entries, &version, &config)?;
         findings.extend(impact.told(config.verify.fail_on));
         let followed = match by.role() {
             Role::Ci => Vec::new(),
@@ -138,7 +140,7 @@ impl Engine {
             }
         };
         Ok(Verified {
-            entries: entries.len(),
+            entries: known,
             events: checked.events,
             findings,
             impact,

@@ -95,6 +95,14 @@ impl Index {
         })
     }
 
+    /// Returns whether some event is here without its data.
+    pub fn any_blank(&self) -> Result<bool, IndexError> {
+        self.checked(|db| {
+            let query = "SELECT EXISTS (SELECT 1 FROM events WHERE blank > 0 OR loose & ?1)";
+            Ok(db.query_row(query, [rows::LOOSE_BLANK], |row| row.get(0))?)
+        })
+    }
+
     /// Returns whether a segment holds one of `events` with its data.
     pub fn any_in_full(&self, events: &BTreeSet<EventId>) -> Result<bool, IndexError> {
         self.checked(|db| {

@@ -5,7 +5,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
-use ken_core::event::Recorded;
 use ken_core::id::EventId;
 use ken_core::kind::Memory;
 
@@ -14,7 +13,7 @@ use crate::journal::{self, BadRecord, Journal, Position};
 use crate::layout::{self, Form, SegmentName, TEMPORARY_DIR, VERSION, VERSION_FILE};
 use crate::ledger::Ledger;
 use crate::pack;
-use crate::segment::{Ending, parse_line, raw_lines};
+use crate::segment::{Ending, check_line, raw_lines};
 
 /// Something that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,10 +175,10 @@ fn check_segment(name: &SegmentName, bytes: &[u8], checked: &mut Checked, seen: 
     };
     let mut before = None;
     for (line, text, ending) in raw_lines(&lines) {
-        match (parse_line(text), ending) {
-            (Ok(event), _) => {
+        match (check_line(text), ending) {
+            (Ok(head), _) => {
                 checked.events += 1;
-                let order = event.event.order();
+                let order = head.order;
                 if name.form() == Form::Pack && before.is_some_and(|before| order < before) {
                     checked.note(
                         &path,
@@ -188,7 +187,9 @@ fn check_segment(name: &SegmentName, bytes: &[u8], checked: &mut Checked, seen: 
                     );
                 }
                 before = Some(order);
-                check_copies(&path, line, &event, checked, seen);
+                if !head.is_blanked {
+                    check_copies(&path, line, (head.id, text), checked, seen);
+                }
             }
             (Err(_), Ending::None) => {
                 checked.note(&path, Some(line), "a write was cut short here".to_owned());
@@ -200,11 +201,13 @@ fn check_segment(name: &SegmentName, bytes: &[u8], checked: &mut Checked, seen: 
     }
 }
 
-fn check_copies(path: &str, line: u64, event: &Recorded, checked: &mut Checked, seen: &mut Seen) {
-    if event.is_blanked() {
-        return;
-    }
-    let id = event.event.id;
+fn check_copies(
+    path: &str,
+    line: u64,
+    (id, text): (EventId, &[u8]),
+    checked: &mut Checked,
+    seen: &mut Seen,
+) {
     if seen.blanked.contains(&id) {
         checked.damage(
             path,
@@ -212,7 +215,7 @@ fn check_copies(path: &str, line: u64, event: &Recorded, checked: &mut Checked, 
             format!("the data of {id} was blanked but is here again"),
         );
     }
-    let hash = blake3::hash(event.line().as_bytes());
+    let hash = blake3::hash(text);
     let first = seen
         .full
         .entry(id)

@@ -382,7 +382,7 @@ fn parse(text: &[u8]) -> Option<Record<'_>> {
 
 /// Returns whether the event of a record is whole.
 pub(crate) fn checks(record: &Record<'_>) -> bool {
-    Recorded::parse(record.line.as_bytes()).is_ok()
+    Recorded::check(record.line.as_bytes()).is_ok()
 }
 
 /// Returns the record blanked if it holds the data of one of `events`.

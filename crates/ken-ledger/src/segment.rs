@@ -4,7 +4,7 @@
 //! is a torn tail, reported and not fatal. Everything that ends with a newline was once written
 //! whole, so a bad one is damage and stops the reader with file and line.
 
-use ken_core::event::{LineError, Recorded};
+use ken_core::event::{Head, LineError, Recorded};
 
 use crate::pack::PackError;
 
@@ -145,6 +145,14 @@ pub(crate) fn parse_line(text: &[u8]) -> Result<Recorded, Damage> {
         return Err(Damage::CarriageReturn);
     }
     Ok(Recorded::parse(text)?)
+}
+
+/// Checks one line as [`parse_line`] does, without reading what it says.
+pub(crate) fn check_line(text: &[u8]) -> Result<Head, Damage> {
+    if text.ends_with(b"\r") {
+        return Err(Damage::CarriageReturn);
+    }
+    Ok(Recorded::check(text)?)
 }
 
 pub(crate) fn damaged(file: &str, line: u64, source: Damage) -> SegmentError {

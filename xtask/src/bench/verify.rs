@@ -161,27 +161,84 @@ fn everything(
     Ok(())
 }
 
-/// Measures the same small change beside few anchors and beside many, in turn.
+/// The commit with the small change.
+const CHANGE: &str = "change";
+
+/// Measures the same small change beside few anchors and beside many, in turn: between two commits, in the
+/// work tree, and what git alone takes for the latter.
 fn change(
     report: &mut Report,
     ken: &Path,
     folders: &[(usize, PathBuf); 2],
     laps: usize,
 ) -> Result<(), String> {
-    let mut took = [const { Vec::new() }; 2];
     for (_, root) in folders {
         git(root, &["checkout", "--quiet", "--", "src"])?;
+        rewrite(root, "\n        sum ^= 1;")?;
+        git(root, &["add", "src"])?;
+        git(root, &["commit", "--quiet", "--message", CHANGE])?;
+        git(root, &["branch", "--force", CHANGE])?;
+        git(root, &["reset", "--quiet", "--hard", "HEAD~1"])?;
+        rewrite(root, "\n        sum ^= 3;")?;
         git(root, &["status", "--short"])?;
-        for file in 0..TOUCHED {
-            let text = source(100 * file, "\n        sum ^= 1;");
-            fs::write(root.join(path(100 * file)), text).map_err(said("cannot change a file"))?;
-        }
     }
+    // Files that were written just now are not trusted to stay as they are.
     std::thread::sleep(Duration::from_secs(3));
+    let commits: &[&str] = &[
+        "verify", "-q", "--base", "HEAD", "--head", CHANGE, "--by", "ci:bench",
+    ];
+    let work: &[&str] = &["verify", "-q", "--base", "HEAD", "--by", "ci:bench"];
+    compare(
+        report,
+        "a change of 10 files between commits",
+        folders,
+        laps,
+        Some(CHANGE_MAX),
+        |root| ran(ken, root, commits),
+    )?;
+    compare(
+        report,
+        "a change of 10 files in the work tree",
+        folders,
+        laps,
+        Some(CHANGE_MAX),
+        |root| ran(ken, root, work),
+    )?;
+    compare(
+        report,
+        "git alone, in the work tree",
+        folders,
+        laps,
+        None,
+        |root| {
+            git(root, &["diff", "--raw", "HEAD"])?;
+            git(root, &["ls-files", "--others", "--exclude-standard"])
+        },
+    )?;
+    for (anchors, root) in folders {
+        rewrite(root, "\n        sum ^= 2;")?;
+        let parsed = parsed(ken, root)?;
+        report.note(format!(
+            "verify: of {TOUCHED} changed files {parsed} are parsed beside {anchors} anchors."
+        ));
+        git(root, &["checkout", "--quiet", "--", "src"])?;
+    }
+    Ok(())
+}
+
+/// Times the same in both folders, lap by lap.
+fn compare(
+    report: &mut Report,
+    what: &str,
+    folders: &[(usize, PathBuf); 2],
+    laps: usize,
+    bar: Option<f64>,
+    run: impl Fn(&Path) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut took = [const { Vec::new() }; 2];
     for lap in 0..=laps {
         for ((_, root), took) in folders.iter().zip(&mut took) {
-            let args = ["verify", "-q", "--base", "HEAD", "--by", "ci:bench"];
-            let (done, one) = in_children(|| ran(ken, root, &args));
+            let (done, one) = in_children(|| run(root));
             done?;
             // The first lap warms the caches.
             if 0 < lap {
@@ -190,34 +247,34 @@ fn change(
         }
     }
     let [few, many] = took.map(|laps| median_took(&laps));
-    for ((anchors, root), took) in folders.iter().zip([few, many]) {
-        let parsed = parsed(ken, root)?;
-        report.took(
-            format!(
-                "verify: a change of {TOUCHED} files beside {anchors} anchors ({parsed} parsed)"
-            ),
-            took,
-        );
+    for ((anchors, _), took) in folders.iter().zip([few, many]) {
+        report.took(format!("verify, {anchors} anchors: {what}"), took);
     }
     let ratio = many.wall.as_secs_f64() / few.wall.as_secs_f64();
     report.push(
-        "verify: many anchors to few",
+        format!("verify: {what}, many anchors to few"),
         format!("{ratio:.2}"),
         shown(many.wall.saturating_sub(few.wall)),
-        Verdict::of(ratio <= CHANGE_MAX, format!("<= {CHANGE_MAX}")),
+        match bar {
+            Some(bar) => Verdict::of(ratio <= bar, format!("<= {bar}")),
+            None => Verdict::Told,
+        },
     );
-    for (_, root) in folders {
-        git(root, &["checkout", "--quiet", "--", "src"])?;
+    Ok(())
+}
+
+/// Words the files of the small change anew.
+fn rewrite(root: &Path, more: &str) -> Result<(), String> {
+    for file in 0..TOUCHED {
+        let file = 100 * file;
+        fs::write(root.join(path(file)), source(file, more))
+            .map_err(said("cannot change a file"))?;
     }
     Ok(())
 }
 
 /// Returns how many files a change makes `ken` parse when nothing of it is known.
 fn parsed(ken: &Path, root: &Path) -> Result<u64, String> {
-    for file in 0..TOUCHED {
-        let text = source(100 * file, "\n        sum ^= 2;");
-        fs::write(root.join(path(100 * file)), text).map_err(said("cannot change a file"))?;
-    }
     let args = [
         "verify", "--base", "HEAD", "--by", "ci:bench", "--format", "json",
     ];

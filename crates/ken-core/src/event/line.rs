@@ -8,7 +8,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Admission, Body, Event, Subject};
+use super::{Admission, Body, Event, Order, Subject};
 use crate::actor::Actor;
 use crate::canonical::{self, Flaw};
 use crate::hlc::Hlc;
@@ -79,6 +79,15 @@ struct BlankedData<'a> {
     blanked: &'a str,
 }
 
+/// What a whole line is, without what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    pub id: EventId,
+    /// Its place in the canonical order.
+    pub order: Order,
+    pub is_blanked: bool,
+}
+
 impl Recorded {
     /// Writes `event` as a line.
     ///
@@ -112,6 +121,16 @@ impl Recorded {
         Ok(Self {
             event: Event::parse(text)?,
             line: text.into(),
+        })
+    }
+
+    /// Checks a line's form and sum, as [`Self::parse`] does, without reading what it says.
+    pub fn check(line: &[u8]) -> Result<Head, LineError> {
+        let whole = Whole::read(checked_text(line)?)?;
+        Ok(Head {
+            id: whole.envelope.id,
+            order: (whole.envelope.at, whole.envelope.id),
+            is_blanked: whole.is_blanked,
         })
     }
 
@@ -169,6 +188,24 @@ impl Recorded {
 impl Event {
     /// Reads and checks one line.
     pub fn parse(text: &str) -> Result<Self, LineError> {
+        let Whole {
+            envelope,
+            is_blanked,
+            data_members,
+        } = Whole::read(text)?;
+        Ok(envelope.typed(is_blanked, data_members))
+    }
+}
+
+/// A line whose form and sum are right; what its data says was not looked at.
+struct Whole<'a> {
+    envelope: Envelope<'a>,
+    is_blanked: bool,
+    data_members: usize,
+}
+
+impl<'a> Whole<'a> {
+    fn read(text: &'a str) -> Result<Self, LineError> {
         let members = canonical::check(text)?;
         let envelope: Envelope<'_> =
             serde_json::from_str(text).map_err(|e| LineError::NotAnEvent(e.to_string()))?;
@@ -188,7 +225,11 @@ impl Event {
         }
         // Beside its data a version-1 envelope holds no object.
         let data_members = members.all.saturating_sub(MEMBERS);
-        Ok(envelope.typed(blanked.is_some(), data_members))
+        Ok(Self {
+            is_blanked: blanked.is_some(),
+            envelope,
+            data_members,
+        })
     }
 }
 

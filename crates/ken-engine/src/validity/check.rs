@@ -67,11 +67,14 @@ impl<'a> Checker<'a> {
         mut each: impl FnMut(Checked),
     ) -> Result<(), Error> {
         self.learn(conditions_of(&entries));
-        for (at, entry) in entries.into_iter().enumerate() {
-            if at.is_multiple_of(REMEMBERED_FOR) {
-                self.reader.forget();
+        let mut entries = entries.into_iter();
+        while entries.len() > 0 {
+            let some: Vec<Entry> = entries.by_ref().take(REMEMBERED_FOR).collect();
+            self.reader.forget();
+            self.reader.prepare(symbol_paths(&some))?;
+            for entry in some {
+                each(self.check(entry)?);
             }
-            each(self.check(entry)?);
         }
         self.keep()
     }
@@ -234,6 +237,14 @@ pub(crate) enum Haste {
     None,
     /// Conditions about the whole tree are taken as they were last found in the work tree.
     Waiting,
+}
+
+/// Returns the files whose symbols entries are about.
+fn symbol_paths(entries: &[Entry]) -> impl Iterator<Item = String> {
+    let contents = entries.iter().filter_map(|entry| entry.content.as_ref());
+    let anchors = contents.flat_map(|content| &content.evidence);
+    let symbols = anchors.filter(|it| matches!(it.at.spot(), Spot::Symbol(_)));
+    symbols.map(|anchor| anchor.at.path().to_owned())
 }
 
 fn conditions_of(entries: &[Entry]) -> impl Iterator<Item = &Condition> {

@@ -101,13 +101,13 @@ impl Impact {
     }
 }
 
-/// Checks every live entry against a version.
+/// Checks entries against a version.
 pub(crate) fn everything(
     bench: &mut Bench<'_>,
+    mut entries: Vec<Entry>,
     version: &Version,
     config: &Config,
 ) -> Result<Impact, Error> {
-    let mut entries = bench.index.list(&Filter::default())?;
     entries.retain(Entry::has_grounds);
     // Entries about one file follow each other, so that it is read once.
     entries.sort_by_cached_key(|entry| (first_path(entry), entry.id));

@@ -7,8 +7,11 @@ use ken_anchor::{Fingerprint, Language, Lost, Tree as _, find_moved};
 use ken_core::anchor::{Anchor, Spot};
 
 use super::range::Range;
-use super::reading::{Looked, Reader};
+use super::reading::{Looked, Reader, readable};
 use crate::error::Error;
+
+/// Files whose symbols are read side by side.
+const READ_AT_ONCE: usize = 1024;
 
 /// Where somebody looks for code that is not where it was.
 #[derive(Clone, Copy, Debug)]
@@ -117,14 +120,18 @@ impl<'a> Moves<'a> {
 
     fn table(&mut self, reader: &mut Reader<'_>, language: Language) -> Result<&Table, Error> {
         if !self.tables.contains_key(&language) {
-            let all: Vec<String> = match self.search {
+            let mut all: Vec<String> = match self.search {
                 Search::File => Vec::new(),
                 Search::Change(range) => range.touched.iter().cloned().collect(),
                 Search::Tree => reader.version.paths()?.to_vec(),
             };
+            all.retain(|path| Language::of(path) == Some(language));
             let mut table = Table::new();
-            for path in all.iter().filter(|it| Language::of(it) == Some(language)) {
-                note(&mut table, reader, path)?;
+            for some in all.chunks(READ_AT_ONCE) {
+                reader.prepare(some.iter().cloned())?;
+                for path in some {
+                    note(&mut table, reader, path)?;
+                }
             }
             self.tables.insert(language, table);
         }
@@ -142,14 +149,6 @@ fn note(table: &mut Table, reader: &mut Reader<'_>, path: &str) -> Result<(), Er
         }
     }
     Ok(())
-}
-
-/// A file that cannot be read has nothing to say.
-fn readable<T>(read: Result<Option<T>, Error>) -> Result<Option<T>, Error> {
-    match read {
-        Err(Error::Tree(_)) => Ok(None),
-        other => other,
-    }
 }
 
 fn found(it: &ken_anchor::Found) -> Option<Found> {

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use ken_ledger::Place;
 use ken_ledger::git::Runner;
+use ken_ledger::layout::KEN_DIR;
 
 use super::tree::{CommitTree, Version, WorkTree, split};
 use crate::error::Error;
+use crate::files::ENTRIES_DIR;
 
 /// Two versions, and the files that differ.
 #[derive(Debug)]
@@ -52,6 +54,7 @@ impl Range {
 
     fn read_changes(&mut self) -> Result<(), Error> {
         let mut args = vec![
+            "--no-literal-pathspecs",
             "diff",
             "--raw",
             "-z",
@@ -60,8 +63,11 @@ impl Range {
             "--no-textconv",
         ];
         args.extend(["--end-of-options", &self.base.commit]);
-        if let Version::Commit(head) = &self.head {
-            args.push(&head.commit);
+        let views = format!(":(top,exclude){KEN_DIR}/{ENTRIES_DIR}");
+        match &self.head {
+            Version::Commit(head) => args.push(&head.commit),
+            // Entry files say again what segments say; git would look at as many as there are entries.
+            Version::Work(_) => args.extend(["--", ":(top)", &views]),
         }
         let out = self.git.output(&args)?;
         let mut words = split(&out);
@@ -79,7 +85,8 @@ impl Range {
             }
         }
         if let Version::Work(_) = self.head {
-            let new = ["ls-files", "-z", "-o", "--exclude-standard"];
+            let views = format!("--exclude=/{KEN_DIR}/{ENTRIES_DIR}/");
+            let new = ["ls-files", "-z", "-o", "--exclude-standard", &views];
             self.touched.extend(split(&self.git.output(&new)?));
         }
         Ok(())

@@ -3,8 +3,10 @@
 //! A file of a commit is known by its blob's id, one of the work tree by how it looks from outside; whoever
 //! has the same content has the same outline, in this process and, through the index, in the next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use ken_anchor::{
@@ -106,9 +108,42 @@ impl<'a> Reader<'a> {
         if let Some(known) = self.outlines.get(path) {
             return Ok(known.clone());
         }
-        let found = self.find_outline(path)?;
+        let found = match self.known(path)? {
+            Known::Settled(found) => found,
+            Known::Unparsed(file) => match parse(self.version, &file)? {
+                Some(parsed) => Some(self.take(file, parsed)?),
+                None => None,
+            },
+        };
         self.outlines.insert(path.to_owned(), found.clone());
         Ok(found)
+    }
+
+    /// Reads the symbols of files that will be asked for, on all processors.
+    pub(crate) fn prepare(&mut self, paths: impl IntoIterator<Item = String>) -> Result<(), Error> {
+        let mut unparsed = Vec::new();
+        for path in paths.into_iter().collect::<BTreeSet<_>>() {
+            if self.outlines.contains_key(&path) {
+                continue;
+            }
+            match readable(self.known(&path).map(Some))? {
+                Some(Known::Settled(found)) => {
+                    self.outlines.insert(path, found);
+                }
+                Some(Known::Unparsed(file)) => unparsed.push(file),
+                // Why it cannot be read is told to whoever asks for it.
+                None => {}
+            }
+        }
+        let parsed = in_parallel(&unparsed, |file| parse(self.version, file).ok().flatten());
+        for (file, parsed) in unparsed.into_iter().zip(parsed) {
+            if let Some(parsed) = parsed {
+                let path = file.path.clone();
+                let outline = self.take(file, parsed)?;
+                self.outlines.insert(path, Some(outline));
+            }
+        }
+        Ok(())
     }
 
     /// Forgets what was read: the outlines of a whole repository are large.
@@ -116,38 +151,43 @@ impl<'a> Reader<'a> {
         self.outlines.clear();
     }
 
-    fn find_outline(&mut self, path: &str) -> Result<Option<Arc<Outline>>, Error> {
+    /// Returns the symbols of a file as far as they are known without parsing it.
+    fn known(&self, path: &str) -> Result<Known, Error> {
         let (Some(held), Some(language)) = (self.version.held(path)?, Language::of(path)) else {
-            return Ok(None);
+            return Ok(Known::Settled(None));
         };
         let key = match &held {
             Held::Blob(id) => Some(id.clone()),
             Held::Loose(stat) => self.index.file_key(path, *stat)?,
         };
-        // One content may be read as two languages.
-        let under = |key: &str| format!("{}:{key}", language.name());
         if let Some(key) = &key
-            && let Some(kept) = self.index.outline(&under(key))?
+            && let Some(kept) = self.index.outline(&under(language, key))?
             && let Some(outline) = Outline::from_kept(path, &kept)
         {
-            return Ok(Some(Arc::new(outline)));
+            return Ok(Known::Settled(Some(Arc::new(outline))));
         }
-        let Some(bytes) = self.version.read(path)? else {
-            return Ok(None);
-        };
+        Ok(Known::Unparsed(Unparsed {
+            path: path.to_owned(),
+            language,
+            held,
+            key,
+        }))
+    }
+
+    /// Notes what parsing a file gave.
+    fn take(&mut self, file: Unparsed, parsed: Parsed) -> Result<Arc<Outline>, Error> {
         self.parsed += 1;
-        let made = outline(path, &bytes);
-        let key = key.unwrap_or_else(|| blake3::hash(&bytes).to_hex().to_string());
-        self.new_outlines.push((under(&key), made.to_kept()));
-        if let Held::Loose(stat) = held
+        let under = under(file.language, &parsed.key);
+        self.new_outlines.push((under, parsed.kept));
+        if let Held::Loose(stat) = file.held
             && self.is_settled(stat)
         {
-            self.new_files.push((path.to_owned(), stat, key));
+            self.new_files.push((file.path, stat, parsed.key));
         }
         if NOTED_MAX <= self.new_outlines.len() {
             self.keep()?;
         }
-        Ok(Some(Arc::new(made)))
+        Ok(Arc::new(parsed.outline))
     }
 
     /// Returns what was last found out about a condition.
@@ -185,4 +225,70 @@ impl<'a> Reader<'a> {
             Ok(()) | Err(_) => Ok(()),
         }
     }
+}
+
+/// What is known of a file's symbols.
+enum Known {
+    /// All there is to know; nothing of a file that is not there or has no grammar.
+    Settled(Option<Arc<Outline>>),
+    Unparsed(Unparsed),
+}
+
+/// A file that must be parsed.
+struct Unparsed {
+    path: String,
+    language: Language,
+    held: Held,
+    /// What its outline is kept under, if that is known without reading it.
+    key: Option<String>,
+}
+
+struct Parsed {
+    outline: Outline,
+    /// The same, as it is kept.
+    kept: String,
+    key: String,
+}
+
+/// Parses a file; `None` if it is gone.
+fn parse(version: &Version, file: &Unparsed) -> Result<Option<Parsed>, Error> {
+    let Some(bytes) = version.read(&file.path)? else {
+        return Ok(None);
+    };
+    let outline = outline(&file.path, &bytes);
+    let key = file.key.clone();
+    Ok(Some(Parsed {
+        kept: outline.to_kept(),
+        outline,
+        key: key.unwrap_or_else(|| blake3::hash(&bytes).to_hex().to_string()),
+    }))
+}
+
+/// Returns the name an outline is kept under: one content may be read as two languages.
+fn under(language: Language, key: &str) -> String {
+    format!("{}:{key}", language.name())
+}
+
+/// A file that cannot be read has nothing to say.
+pub(super) fn readable<T>(read: Result<Option<T>, Error>) -> Result<Option<T>, Error> {
+    match read {
+        Err(Error::Tree(_)) => Ok(None),
+        other => other,
+    }
+}
+
+/// Does the same to every item, on as many threads as there are processors; results keep the order.
+fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let share = items.len().div_ceil(threads).max(1);
+    let work = &work;
+    thread::scope(|scope| {
+        let shares = items.chunks(share);
+        let running: Vec<_> = shares
+            .map(|share| scope.spawn(move || share.iter().map(work).collect::<Vec<R>>()))
+            .collect();
+        let done = running.into_iter().map(thread::ScopedJoinHandle::join);
+        let done = done.map(|done| done.unwrap_or_else(|panic| resume_unwind(panic)));
+        done.flatten().collect()
+    })
 }

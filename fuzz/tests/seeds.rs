@@ -1,0 +1,33 @@
+//! The kept inputs, run as tests: what a fuzzer starts from, and what it once found.
+
+use std::fs;
+use std::path::Path;
+
+fn run(target: &str, check: impl Fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("seeds")
+        .join(target);
+    let files = fs::read_dir(folder).expect("seeds");
+    let mut seen = 0;
+    for file in files {
+        let path = file.expect("a seed").path();
+        check(&fs::read(&path).expect("a seed"));
+        seen += 1;
+    }
+    assert!(0 < seen, "{target} has no seeds");
+}
+
+#[test]
+fn conditions() {
+    run("condition", ken_fuzz::condition);
+}
+
+#[test]
+fn segments() {
+    run("segment", ken_fuzz::segment);
+}
+
+#[test]
+fn sources() {
+    run("source", ken_fuzz::source);
+}
