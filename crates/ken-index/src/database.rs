@@ -11,7 +11,7 @@ use crate::error::IndexError;
 use crate::refresh::Rebuilt;
 
 /// Kept in `PRAGMA user_version`; any other number means that the database is not ours to read.
-pub(crate) const SCHEMA: i64 = 5;
+pub(crate) const SCHEMA: i64 = 6;
 
 /// How long to wait for another process; a rebuild of a large ledger takes seconds.
 const BUSY_TIMEOUT_MS: u64 = 60_000;
@@ -113,6 +113,7 @@ CREATE UNIQUE INDEX entries_id ON entries (id);
 CREATE INDEX entries_tail ON entries (tail);
 CREATE INDEX entries_alias ON entries (alias) WHERE alias IS NOT NULL;
 CREATE INDEX entries_created ON entries (created, id);
+CREATE INDEX entries_procedural ON entries (created, id) WHERE memory = 'procedural';
 CREATE INDEX entries_tombstone ON entries (id) WHERE tombstone = 1;
 CREATE INDEX citations_entry ON citations (entry);
 CREATE INDEX citations_ref ON citations (evidence_ref);

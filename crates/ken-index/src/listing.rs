@@ -2,6 +2,7 @@
 
 use ken_core::entry::Entry;
 use ken_core::id::EntryId;
+use ken_core::kind::Memory;
 use ken_core::store::{Filter, Shelf};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params, params, params_from_iter};
@@ -98,10 +99,13 @@ pub(crate) fn condition(filter: &Filter) -> (String, Vec<Value>) {
         Shelf::Retracted => Some("retracted = 1"),
         Shelf::All => None,
     });
+    // Written out, so that norms are found by their own index: they are few, and asked for often.
+    wanted.extend(filter.memory.map(|memory| match memory {
+        Memory::Semantic => "memory = 'semantic'",
+        Memory::Procedural => "memory = 'procedural'",
+        Memory::Episodic => "memory = 'episodic'",
+    }));
     let columns = [
-        filter
-            .memory
-            .map(|memory| ("memory = ?", memory.name().to_owned())),
         filter.kind.map(|kind| ("kind = ?", kind.name().to_owned())),
         filter
             .status
@@ -124,4 +128,29 @@ pub(crate) fn condition(filter: &Filter) -> (String, Vec<Value>) {
         values.extend(["", "/", "0"].map(|end| Value::Text(format!("{tag}{end}"))));
     }
     (wanted.join(" AND "), values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn norms_are_found_by_their_own_index_however_many_lessons_there_are() {
+        let index = crate::Index::open_in_memory().unwrap();
+        let (condition, values) = condition(&Filter {
+            memory: Some(Memory::Procedural),
+            ..Filter::default()
+        });
+        let query = format!(
+            "EXPLAIN QUERY PLAN SELECT json FROM entries WHERE {condition}
+             ORDER BY created DESC, id DESC LIMIT -1"
+        );
+        let plan = index.checked(|db| {
+            let mut statement = db.prepare(&query)?;
+            let steps = statement.query_map(params_from_iter(values), |row| row.get(3))?;
+            Ok(steps.collect::<Result<Vec<String>, _>>()?)
+        });
+        let plan = plan.unwrap().join("\n");
+        assert!(plan.contains("entries_procedural"), "{plan}");
+    }
 }

@@ -52,7 +52,9 @@ pub(crate) fn run(bench: &Bench) -> Result<Report, String> {
 }
 
 fn folder(bench: &Bench, files: usize, anchors: usize) -> PathBuf {
-    bench.cache.join(format!("verify-{files}-{anchors}"))
+    bench
+        .cache
+        .join(format!("verify-{files}-{anchors}-by-{PER_FILE}"))
 }
 
 /// Makes a repository with code and entries about it, all committed.
@@ -71,10 +73,11 @@ fn prepare(ken: &Path, root: &Path, files: usize, anchors: usize) -> Result<(), 
         fs::create_dir_all(parent).map_err(said("cannot create a folder"))?;
         fs::write(path, source(file, "")).map_err(said("cannot write a file"))?;
     }
+    // Where there are few anchors, the files that change have theirs too: what differs is what lies beside.
     let step = files * PER_FILE / anchors;
     let mut lines = String::new();
-    for symbol in (0..anchors).map(|it| it * step) {
-        let (file, n) = (symbol / PER_FILE, symbol % PER_FILE);
+    for symbol in 0..anchors {
+        let (file, n) = (symbol / PER_FILE * step, symbol % PER_FILE);
         let line = json!({
             "kind": "learning",
             "statement": format!("Step {n} of part {file} keeps its bound."),
