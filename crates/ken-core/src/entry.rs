@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::citation::Citation;
-use crate::content::{Content, Scope};
+use crate::content::{Content, DecayClass, Scope};
 use crate::event::{
     ArchiveReason, Origin, Overlay, Provenance, Relation, RetractReason, SourceRun, Switch,
 };
@@ -137,8 +137,35 @@ pub struct Tallies {
     /// Chances somebody had to find it without having seen it.
     pub blind: u64,
     pub unhelpful: u64,
+    /// The same two counts for the runs since each confirmation, by that confirmation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub since: BTreeMap<EventId, Seen>,
+    /// Outcomes with and without it, by how probable it was that it was withheld.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub trials: BTreeMap<u16, Arms>,
     /// The last day evidence was thrown away by hand.
     pub reset: Option<Date>,
+}
+
+/// How often an entry was seen, and how often it could have been found unseen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Seen {
+    pub shown: u64,
+    pub blind: u64,
+}
+
+/// Outcomes of work with an entry and without it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Arms {
+    pub shown: Score,
+    pub withheld: Score,
+}
+
+/// How much of some work succeeded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Score {
+    pub succeeded: u64,
+    pub all: u64,
 }
 
 /// Evidence of one day.
@@ -172,6 +199,19 @@ impl Entry {
     pub fn title(&self) -> String {
         let content = self.content.as_ref();
         content.map_or_else(String::new, |it| it.statement.title())
+    }
+
+    /// Returns what runs showed since somebody last found the claim again.
+    pub fn since_confirmation(&self) -> Seen {
+        let since = self.confirmation.by.as_ref();
+        let seen = since.and_then(|by| self.tallies.since.get(by));
+        seen.copied().unwrap_or_default()
+    }
+
+    /// Returns how durable the claim is.
+    pub fn decay_class(&self) -> DecayClass {
+        let content = self.content.as_ref();
+        content.map(|content| content.decay).unwrap_or_default()
     }
 
     /// Returns whether it rests on code or conditions that can be looked up.

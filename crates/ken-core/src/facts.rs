@@ -58,12 +58,13 @@ impl Default for Beta {
 }
 
 impl EntryFacts {
-    /// Returns what the events alone say: nothing was checked against code yet, nothing observed.
-    pub fn of(entry: &Entry) -> Self {
+    /// Returns what the events say now, and what a look at the code said, if somebody looked.
+    pub fn of(entry: &Entry, looked: Option<Validity>, now: Timestamp) -> Self {
+        let validity = looked.unwrap_or_default();
         Self {
-            posterior: Beta::PRIOR,
-            validity: Validity::default(),
-            last_verified: None,
+            posterior: entry.posterior(validity, now.date()),
+            validity,
+            last_verified: looked.map(|_| now),
             confirmation: entry.confirmation.clone(),
             status: entry.status.value,
             quarantined: !entry.quarantine.is_empty(),

@@ -12,10 +12,10 @@ use crate::entry::{
     Archival, Confirmation, Created, Entry, History, Link, Mark, Ranked, Retraction, Tallies,
 };
 use crate::event::{
-    ArchiveReason, Archived, Body, Cited, ConfidenceReset, Confirmed, Event, EventData, Feedback,
-    FeedbackGiven, Linked, Merged, Order, Overlay, OverlaySet, Proposed, Provenance,
-    QuarantineLifted, Reanchored, Restored, Retracted, Revised, RunEffects, ScopeChanged,
-    StatusChanged, Superseded,
+    ArchiveReason, Archived, Arm, Body, Cited, ConfidenceReset, Confirmed, Effect, Event,
+    EventData, Feedback, FeedbackGiven, Linked, Merged, Order, Overlay, OverlaySet, Proposed,
+    Provenance, QuarantineLifted, Reanchored, Restored, Retracted, Revised, RunEffects,
+    ScopeChanged, StatusChanged, Superseded,
 };
 use crate::id::{EntryId, EventId};
 use crate::status::Status;
@@ -465,8 +465,7 @@ impl Tallies {
                     u64::from(effect.alpha_milli),
                     u64::from(effect.beta_milli),
                 );
-                self.shown += u64::from(effect.shown);
-                self.blind += u64::from(effect.blind);
+                self.add_effect(effect);
             }
         } else if let Some(data) = event.get::<FeedbackGiven>() {
             let weight = u64::from(data.weight_milli);
@@ -483,6 +482,26 @@ impl Tallies {
             return false;
         }
         true
+    }
+
+    fn add_effect(&mut self, effect: &Effect) {
+        let (shown, blind) = (u64::from(effect.shown), u64::from(effect.blind));
+        self.shown += shown;
+        self.blind += blind;
+        if let Some(since) = effect.since {
+            let seen = self.since.entry(since).or_default();
+            seen.shown += shown;
+            seen.blind += blind;
+        }
+        for trial in &effect.trials {
+            let arms = self.trials.entry(trial.propensity_milli).or_default();
+            let score = match trial.arm {
+                Arm::Shown => &mut arms.shown,
+                Arm::Withheld => &mut arms.withheld,
+            };
+            score.all += 1;
+            score.succeeded += u64::from(trial.succeeded);
+        }
     }
 
     fn add(&mut self, day: Date, alpha_milli: u64, beta_milli: u64) {

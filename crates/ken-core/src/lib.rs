@@ -4,8 +4,8 @@
 //! randomness come in as values, and the same events give the same state everywhere.
 //!
 //! Reading order: [`kind`] and [`content`] say what an entry is, [`event`] what can happen to it,
-//! [`fold`] what state follows, [`decide`] which events a wish turns into, [`store`] what a
-//! derived store must offer.
+//! [`fold`] what state follows, [`decide`] which events a wish turns into, [`run`] what agent work
+//! does to entries, [`store`] what a derived store must offer.
 
 pub mod actor;
 pub mod anchor;
@@ -24,6 +24,10 @@ pub mod fold;
 pub mod hlc;
 pub mod id;
 pub mod kind;
+pub mod lift;
+pub mod posterior;
+pub mod review;
+pub mod run;
 pub mod schema;
 pub mod score;
 pub mod state;

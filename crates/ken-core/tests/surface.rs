@@ -12,6 +12,7 @@ use ken_core::kind::Kind;
 use ken_core::score::Role;
 use ken_core::status::Status;
 use ken_core::surface::{BUDGET, CAP, Finding, NOTHING_FOUND, Page, Reason, Room, Tier, context};
+use ken_core::time::Timestamp;
 use ken_testkit::build::Scribe;
 use proptest::prelude::*;
 
@@ -134,7 +135,7 @@ fn one(scribe: &mut Scribe, like: &Like) -> Found {
         entry.overlays.insert(Overlay::Pin, on);
     }
     Found {
-        facts: EntryFacts::of(&entry),
+        facts: EntryFacts::of(&entry, None, Timestamp::default()),
         entry,
         score: like.score,
         conflicts: Vec::new(),

@@ -44,9 +44,10 @@ impl Engine {
             memory: Some(Memory::Procedural),
             ..Filter::default()
         };
+        let now = self.now();
         let mut norms: Vec<(Entry, EntryFacts)> = Vec::new();
         for entry in self.index.list(&filter)? {
-            let facts = EntryFacts::of(&entry);
+            let facts = EntryFacts::of(&entry, None, now);
             if score::withheld(&entry, &facts).is_none() && reach(&entry, paths).is_some() {
                 norms.push((entry, facts));
             }

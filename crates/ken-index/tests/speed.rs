@@ -91,6 +91,8 @@ fn further(scribe: &mut Scribe, entry: EntryId, others: [EntryId; 2], n: usize) 
                     beta_milli: 300,
                     shown: 1,
                     blind: 0,
+                    since: None,
+                    trials: Vec::new(),
                 })
                 .to_vec(),
         }),

@@ -287,6 +287,8 @@ impl Story {
             beta_milli: 300,
             shown: 1,
             blind: 0,
+            since: None,
+            trials: Vec::new(),
         };
         Body::RunEffects(RunEffects {
             run: format!("run-{}", self.told),

@@ -53,7 +53,7 @@ pub(super) fn scored(
             semantic: it.relevance,
             in_thread: false,
         };
-        let signals = Signals::of(&EntryFacts::of(&it.entry), matched, draw, now);
+        let signals = Signals::of(&EntryFacts::of(&it.entry, None, now), matched, draw, now);
         signals
             .explain(&Weights::default(), Boosts::default())
             .score

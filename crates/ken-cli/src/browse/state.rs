@@ -44,9 +44,9 @@ impl Row {
         }
     }
 
-    pub(crate) fn facts(&self) -> EntryFacts {
+    pub(crate) fn facts(&self, today: Date) -> EntryFacts {
         match self {
-            Self::Listed(entry) => EntryFacts::of(entry),
+            Self::Listed(entry) => EntryFacts::of(entry, None, today.start()),
             Self::Found(hit) => hit.facts.clone(),
         }
     }

@@ -331,8 +331,25 @@ pub struct Effect {
     pub entry: EntryId,
     pub alpha_milli: u32,
     pub beta_milli: u32,
+    /// Whether the run showed it to somebody.
     pub shown: u32,
+    /// Agents who could have found it without having seen it.
     pub blind: u32,
+    /// The latest confirmation the run knew of: the two counts above are since that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<EventId>,
+    /// What became of the work of those for whom chance decided whether they saw it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<Trial>,
+}
+
+/// Work done with an entry or without it, as chance would have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Trial {
+    pub arm: Arm,
+    /// How probable it was, in thousandths, that the entry was withheld.
+    pub propensity_milli: u16,
+    pub succeeded: bool,
 }
 
 words! {
@@ -340,6 +357,8 @@ words! {
     Origin { Human, Agent, Ci, Import, Peer, Web, }
     /// How a run ended.
     Outcome { Succeeded, Failed, Abandoned, }
+    /// What chance decided for one agent.
+    Arm { Shown, Withheld, }
     /// By which way a change came in.
     Channel { Command, HandEdit, }
     /// How somebody came to agree with an entry.

@@ -63,11 +63,8 @@ impl Scorer<'_> {
 
     /// Adds a candidate to the hits, or to what is withheld.
     pub(super) fn add(&self, answer: &mut Answer, candidate: Candidate, conflicts: Vec<EntryId>) {
-        let mut facts = EntryFacts::of(&candidate.entry);
-        if let Some(validity) = self.validity.get(&candidate.entry.id) {
-            facts.validity = *validity;
-            facts.last_verified = Some(self.now);
-        }
+        let looked = self.validity.get(&candidate.entry.id).copied();
+        let facts = EntryFacts::of(&candidate.entry, looked, self.now);
         match self.withheld(&candidate.entry, &facts) {
             Some(why) => answer.withheld.push((candidate.entry.id, why)),
             None => answer.hits.push(self.hit(candidate, facts, conflicts)),

@@ -27,6 +27,8 @@ fn effects(scribe: &mut Scribe, entry: EntryId) -> Recorded {
         beta_milli: 2,
         shown: 1,
         blind: 0,
+        since: None,
+        trials: Vec::new(),
     };
     let body = Body::RunEffects(RunEffects {
         run: "run".to_owned(),

@@ -4,9 +4,10 @@ use ken_core::citation::Evidence;
 use ken_core::content::Scope;
 use ken_core::decide::{self, Proposal};
 use ken_core::event::{
-    ArchiveReason, BlankReason, Body, Channel, ConfidenceReset, Confirmed, Effect, Event, Feedback,
-    FeedbackGiven, MergeStrategy, Merged, Origin, Outcome, Overlay, Provenance, Reanchored,
-    Relation, RetractReason, RunEffects, ScopeChanged, SourceRun, Superseded, Switch,
+    ArchiveReason, Arm, BlankReason, Body, Channel, ConfidenceReset, Confirmed, Effect, Event,
+    Feedback, FeedbackGiven, MergeStrategy, Merged, Origin, Outcome, Overlay, Provenance,
+    Reanchored, Relation, RetractReason, RunEffects, ScopeChanged, SourceRun, Superseded, Switch,
+    Trial,
 };
 use ken_core::kind::{Kind, Memory};
 use ken_core::status::Status;
@@ -304,7 +305,9 @@ fn scope(play: &mut Play, turn: &mut Turn) -> Option<()> {
 }
 
 fn effects(play: &mut Play, turn: &mut Turn) -> Option<()> {
-    let (entry, other) = (play.pick_entry(turn)?.id, play.pick_entry(turn)?.id);
+    let entry = play.pick_entry(turn)?;
+    let since = entry.confirmation.by;
+    let (entry, other) = (entry.id, play.pick_entry(turn)?.id);
     let weight = turn.choice.below(1500) as u32;
     if turn.choice.one_in(3) {
         let verdict = turn.choice.pick(&[Feedback::Helpful, Feedback::Unhelpful]);
@@ -324,12 +327,19 @@ fn effects(play: &mut Play, turn: &mut Turn) -> Option<()> {
         );
         return Some(());
     }
+    let trial = Trial {
+        arm: turn.choice.pick(&[Arm::Shown, Arm::Withheld]),
+        propensity_milli: turn.choice.pick(&[100, 300]),
+        succeeded: turn.choice.one_in(2),
+    };
     let effect = |entry| Effect {
         entry,
         alpha_milli: weight,
         beta_milli: weight / 2,
         shown: 2,
         blind: 1,
+        since,
+        trials: vec![trial],
     };
     let body = Body::RunEffects(RunEffects {
         run: "run-1".to_owned(),

@@ -8,7 +8,7 @@ use ken_core::entry::{
     Archival, Confirmation, Created, Entry, History, Link, Mark, Ranked, Retraction, Tallies,
 };
 use ken_core::event::{
-    ArchiveReason, Archived, Body, Cited, ConfidenceReset, Confirmed, Event, Feedback,
+    ArchiveReason, Archived, Arm, Body, Cited, ConfidenceReset, Confirmed, Event, Feedback,
     FeedbackGiven, Linked, Merged, Overlay, OverlaySet, Proposed, Provenance, QuarantineLifted,
     Restored, Retracted, RunEffects, ScopeChanged, StatusChanged, Superseded,
 };
@@ -299,6 +299,21 @@ fn tallies(id: EntryId, events: &[&Event]) -> Tallies {
                 tally.beta_milli += u64::from(effect.beta_milli);
                 sums.shown += u64::from(effect.shown);
                 sums.blind += u64::from(effect.blind);
+                if let Some(since) = effect.since {
+                    let seen = sums.since.entry(since).or_default();
+                    seen.shown += u64::from(effect.shown);
+                    seen.blind += u64::from(effect.blind);
+                }
+                for trial in &effect.trials {
+                    let arms = sums.trials.entry(trial.propensity_milli).or_default();
+                    if trial.arm == Arm::Shown {
+                        arms.shown.all += 1;
+                        arms.shown.succeeded += u64::from(trial.succeeded);
+                    } else {
+                        arms.withheld.all += 1;
+                        arms.withheld.succeeded += u64::from(trial.succeeded);
+                    }
+                }
             }
         } else if let Some(data) = event.get::<FeedbackGiven>() {
             let tally = sums.days.entry(day).or_default();

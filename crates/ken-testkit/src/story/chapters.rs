@@ -133,6 +133,8 @@ fn effects_of_runs_add_up_in_any_order<S: Store>(told: &mut Told<S>) {
         beta_milli: 300,
         shown: 1,
         blind: 0,
+        since: None,
+        trials: Vec::new(),
     };
     let body = Body::RunEffects(RunEffects {
         run: "run-1".to_owned(),

@@ -1,0 +1,78 @@
+//! How a finding came about: who had seen the entry it repeats.
+//!
+//! Ken decides this from what was written down, never from what an agent says of itself. In doubt an agent
+//! has seen an entry, and in doubt nobody watched: both cost a confirmation, and the opposite error would let
+//! a claim confirm itself.
+
+use std::collections::BTreeSet;
+
+use super::{Manner, Run, Witness};
+use crate::actor::Actor;
+use crate::event::Provenance;
+use crate::id::EntryId;
+
+/// What an agent had seen, itself or through those that told it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sight {
+    pub entries: BTreeSet<EntryId>,
+    pub everything: bool,
+}
+
+impl Sight {
+    /// Returns whether one of `entries`, which all say the same, was seen.
+    pub fn includes(&self, entries: &BTreeSet<EntryId>) -> bool {
+        self.everything || !self.entries.is_disjoint(entries)
+    }
+}
+
+impl Run {
+    /// Returns what an agent saw in this run, what those saw that told it included.
+    pub fn sight(&self, agent: &Actor) -> Sight {
+        let mut sight = Sight::default();
+        let (mut open, mut done) = (vec![agent], BTreeSet::new());
+        while let Some(name) = open.pop() {
+            let Some(agent) = self.agents.get(name).filter(|_| done.insert(name)) else {
+                continue;
+            };
+            sight.everything |= agent.saw_everything;
+            sight.entries.extend(agent.shown.keys());
+            sight.entries.extend(&agent.told);
+            sight.entries.extend(&agent.cites);
+            sight.entries.extend(&agent.used);
+            open.extend(&agent.member.told_by);
+        }
+        sight
+    }
+
+    /// Returns whether somebody knows everything an agent saw.
+    pub fn is_witnessed(&self, agent: &Actor) -> bool {
+        let declared = |name: &Actor| {
+            let agent = self.agents.get(name);
+            agent.is_some_and(|it| it.member.declared)
+        };
+        let member = self.agents.get(agent).map(|it| &it.member);
+        let upstream = member.map(|it| &it.told_by);
+        self.manner == Manner::Explicit
+            && self.witness != Witness::Nobody
+            && self.is_complete
+            && declared(agent)
+            && upstream.is_none_or(|told_by| told_by.iter().all(declared))
+    }
+
+    /// Returns how a finding of `agent` came about that repeats an entry; `same` are that entry and its
+    /// copies, `before` what the agent's session saw before this run.
+    pub fn provenance(
+        &self,
+        agent: &Actor,
+        same: &BTreeSet<EntryId>,
+        before: &Sight,
+    ) -> Provenance {
+        if self.sight(agent).includes(same) || before.includes(same) {
+            return Provenance::Primed;
+        }
+        match self.is_witnessed(agent) {
+            true => Provenance::Independent,
+            false => Provenance::Unwitnessed,
+        }
+    }
+}

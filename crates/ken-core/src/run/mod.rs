@@ -1,0 +1,295 @@
+//! One unit of agent work: who took part, who was shown which entries, what they found.
+//!
+//! A run is a list of notes, each true when it was made; [`Run`] is what they add up to. From it follows how
+//! a finding came about ([`exposure`]), from whom entries are withheld ([`blind`]) and, at the end, what
+//! becomes of the entries it touched ([`close`]). Nobody is asked again: what follows is written down.
+
+pub mod blind;
+pub mod close;
+pub mod exposure;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::actor::Actor;
+use crate::anchor::Anchor;
+use crate::event::{Arm, Outcome};
+use crate::id::EntryId;
+use crate::text::{Note as Words, Statement, Tag};
+use crate::time::Timestamp;
+
+/// Agents a run may have.
+pub const AGENTS_MAX: usize = 64;
+
+/// Findings an agent may report in one run.
+pub const FINDINGS_MAX: usize = 256;
+
+/// One thing that happened in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Noted {
+    pub at: Timestamp,
+    pub by: Actor,
+    #[serde(flatten)]
+    pub note: Note,
+}
+
+/// What may happen in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "note", rename_all = "snake_case")]
+pub enum Note {
+    /// The run began.
+    Opened {
+        run: String,
+        manner: Manner,
+        witness: Witness,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thread: Option<Tag>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<Words>,
+    },
+    /// An agent takes part. Those named when the run is opened have a context the witness knows from its
+    /// beginning; of others nobody knows what they saw before.
+    Joined {
+        agent: Actor,
+        #[serde(default)]
+        member: Member,
+    },
+    /// An agent was given entries.
+    Shown {
+        agent: Actor,
+        entries: Vec<EntryId>,
+        how: How,
+    },
+    /// An agent read a file that holds more entries than anybody counts.
+    SawEverything { agent: Actor, how: How },
+    /// Chance decided whether an agent was given entries.
+    Pushed { agent: Actor, offers: Vec<Offer> },
+    /// An agent concluded something from entries, and told others.
+    Said {
+        agent: Actor,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        words: Option<Words>,
+        cites: Vec<EntryId>,
+        /// To whom; nobody named means everybody in the run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        to: Vec<Actor>,
+    },
+    /// An agent worked with entries it was given.
+    Used { agent: Actor, entries: Vec<EntryId> },
+    /// An agent found something.
+    Observed { agent: Actor, finding: Box<Finding> },
+    /// An agent's own work ended.
+    Ended { agent: Actor, outcome: Outcome },
+    /// Something happened that was not written down.
+    Gap,
+}
+
+/// Whether somebody asked for the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Manner {
+    Explicit,
+    /// Commands outside any run belong to one that Ken makes; it confirms nothing.
+    Implicit,
+}
+
+/// Who knows everything that agents were shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Witness {
+    #[default]
+    Nobody,
+    /// Whoever wrote the agents' prompts.
+    Orchestrator,
+    /// Hooks that saw every read.
+    Hooks,
+}
+
+/// How an agent came to see an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    Push,
+    Pull,
+    Show,
+    Brief,
+    File,
+    Told,
+}
+
+/// One entry chance decided about, for one agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    pub entry: EntryId,
+    pub arm: Arm,
+    /// How probable it was, in thousandths, that it was withheld; zero of what never is.
+    pub propensity_milli: u16,
+}
+
+/// What an agent found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    pub statement: Statement,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Anchor>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verify: Vec<Words>,
+    /// From 0 to 10, in thousandths.
+    #[serde(default)]
+    pub severity_milli: u16,
+    #[serde(default)]
+    pub confidence_milli: u16,
+    /// Whether somebody looked and found that it is nothing.
+    #[serde(default)]
+    pub dismissed: bool,
+}
+
+/// An agent's part in a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Member {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<Tag>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lens: Option<Tag>,
+    /// The conversation it is in, if that began before the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The agents that told it what to do.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub told_by: BTreeSet<Actor>,
+    /// Whether the witness knows its context from the beginning.
+    pub declared: bool,
+}
+
+/// What the notes of a run add up to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    pub id: String,
+    pub by: Actor,
+    pub opened: Timestamp,
+    pub last: Timestamp,
+    pub manner: Manner,
+    pub witness: Witness,
+    pub thread: Option<Tag>,
+    pub task: Option<Words>,
+    pub agents: BTreeMap<Actor, Agent>,
+    /// Whether everything that happened was written down.
+    pub is_complete: bool,
+}
+
+/// What an agent did in a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Agent {
+    pub member: Member,
+    pub shown: BTreeMap<EntryId, How>,
+    pub saw_everything: bool,
+    pub offers: BTreeMap<EntryId, Offer>,
+    pub told: BTreeSet<EntryId>,
+    pub cites: BTreeSet<EntryId>,
+    pub used: BTreeSet<EntryId>,
+    pub findings: Vec<Finding>,
+    pub outcome: Option<Outcome>,
+}
+
+impl Run {
+    /// Adds notes up; `None` if the first one opens no run.
+    pub fn of(notes: impl IntoIterator<Item = Noted>) -> Option<Self> {
+        let mut notes = notes.into_iter();
+        let mut run = Self::opened(notes.next()?)?;
+        for noted in notes {
+            run.last = run.last.max(noted.at);
+            run.add(noted.note);
+        }
+        Some(run)
+    }
+
+    fn opened(first: Noted) -> Option<Self> {
+        let Note::Opened {
+            run,
+            manner,
+            witness,
+            thread,
+            task,
+        } = first.note
+        else {
+            return None;
+        };
+        Some(Self {
+            id: run,
+            by: first.by,
+            opened: first.at,
+            last: first.at,
+            manner,
+            witness,
+            thread,
+            task,
+            agents: BTreeMap::new(),
+            is_complete: true,
+        })
+    }
+
+    /// Adds one note.
+    pub fn add(&mut self, note: Note) {
+        match note {
+            // A second opening means that two runs were written to one place.
+            Note::Opened { .. } | Note::Gap => self.is_complete = false,
+            Note::Joined { agent, member } => {
+                let known = self.agents.contains_key(&agent);
+                let joined = self.agent(agent);
+                // Whoever acted before it joined saw things before the witness knew of it.
+                let declared = member.declared && !known;
+                joined.member = Member { declared, ..member };
+            }
+            Note::Shown {
+                agent,
+                entries,
+                how,
+            } => {
+                let seen = entries.into_iter().map(|entry| (entry, how));
+                self.agent(agent).shown.extend(seen);
+            }
+            Note::SawEverything { agent, .. } => self.agent(agent).saw_everything = true,
+            Note::Pushed { agent, offers } => {
+                let agent = self.agent(agent);
+                for offer in offers {
+                    if offer.arm == Arm::Shown {
+                        agent.shown.insert(offer.entry, How::Push);
+                    }
+                    // What chance decided first is what counts.
+                    agent.offers.entry(offer.entry).or_insert(offer);
+                }
+            }
+            Note::Said {
+                agent, cites, to, ..
+            } => self.said(&agent, &cites, to),
+            Note::Used { agent, entries } => self.agent(agent).used.extend(entries),
+            Note::Observed { agent, finding } => {
+                let agent = self.agent(agent);
+                if agent.findings.len() < FINDINGS_MAX && !agent.findings.contains(&finding) {
+                    agent.findings.push(*finding);
+                }
+            }
+            Note::Ended { agent, outcome } => self.agent(agent).outcome = Some(outcome),
+        }
+    }
+
+    fn said(&mut self, agent: &Actor, cites: &[EntryId], to: Vec<Actor>) {
+        self.agent(agent.clone()).cites.extend(cites);
+        let to = match to.is_empty() {
+            true => self.agents.keys().cloned().collect(),
+            false => to,
+        };
+        for other in to.into_iter().filter(|other| other != agent) {
+            self.agent(other).told.extend(cites);
+        }
+    }
+
+    fn agent(&mut self, agent: Actor) -> &mut Agent {
+        self.agents.entry(agent).or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

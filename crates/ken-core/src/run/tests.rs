@@ -1,0 +1,268 @@
+//! How findings come about: the ways in which an agent may have seen an entry, each of them primed.
+
+use super::exposure::Sight;
+use super::*;
+use crate::event::Provenance;
+
+const AT: &str = "2026-11-15T00:00:00Z";
+
+fn actor(name: &str) -> Actor {
+    format!("agent:{name}").parse().unwrap()
+}
+
+fn entry() -> EntryId {
+    "L-00000001".parse().unwrap()
+}
+
+fn noted(note: Note) -> Noted {
+    Noted {
+        at: AT.parse().unwrap(),
+        by: actor("lead"),
+        note,
+    }
+}
+
+fn opened(manner: Manner, witness: Witness) -> Note {
+    Note::Opened {
+        run: "run-1".to_owned(),
+        manner,
+        witness,
+        thread: None,
+        task: None,
+    }
+}
+
+fn joined(name: &str, told_by: &[&str]) -> Note {
+    Note::Joined {
+        agent: actor(name),
+        member: Member {
+            told_by: told_by.iter().map(|it| actor(it)).collect(),
+            declared: true,
+            ..Member::default()
+        },
+    }
+}
+
+/// A run with a complete record and two agents, and what else was noted.
+fn run(more: Vec<Note>) -> Run {
+    let first = [
+        opened(Manner::Explicit, Witness::Orchestrator),
+        joined("a", &[]),
+        joined("b", &[]),
+    ];
+    Run::of(first.into_iter().chain(more).map(noted)).unwrap()
+}
+
+fn provenance(run: &Run, agent: &str) -> Provenance {
+    run.provenance(&actor(agent), &[entry()].into(), &Sight::default())
+}
+
+fn shown(agent: &str, how: How) -> Note {
+    Note::Shown {
+        agent: actor(agent),
+        entries: vec![entry()],
+        how,
+    }
+}
+
+#[test]
+fn prv_03_an_agent_that_was_not_shown_the_entry_finds_it_independently() {
+    assert_eq!(provenance(&run(Vec::new()), "a"), Provenance::Independent);
+}
+
+#[test]
+fn prv_04_prv_05_however_an_agent_saw_the_entry_it_is_primed_and_the_other_is_not() {
+    for how in [
+        How::Push,
+        How::Pull,
+        How::Show,
+        How::Brief,
+        How::File,
+        How::Told,
+    ] {
+        let run = run(vec![shown("a", how)]);
+        assert_eq!(provenance(&run, "a"), Provenance::Primed, "{how:?}");
+        assert_eq!(provenance(&run, "b"), Provenance::Independent, "{how:?}");
+    }
+}
+
+#[test]
+fn who_read_a_file_of_many_entries_saw_them_all() {
+    let run = run(vec![Note::SawEverything {
+        agent: actor("a"),
+        how: How::File,
+    }]);
+    assert_eq!(provenance(&run, "a"), Provenance::Primed);
+}
+
+#[test]
+fn inj_23_inj_24_a_conclusion_passed_on_is_an_exposure() {
+    let said = |to: Vec<Actor>| Note::Said {
+        agent: actor("a"),
+        words: None,
+        cites: vec![entry()],
+        to,
+    };
+    let everybody = run(vec![said(Vec::new())]);
+    assert_eq!(provenance(&everybody, "b"), Provenance::Primed);
+    let somebody_else = run(vec![joined("c", &[]), said(vec![actor("c")])]);
+    assert_eq!(provenance(&somebody_else, "b"), Provenance::Independent);
+    assert_eq!(provenance(&somebody_else, "c"), Provenance::Primed);
+    assert_eq!(provenance(&somebody_else, "a"), Provenance::Primed);
+}
+
+#[test]
+fn a_sub_agent_has_seen_what_its_parent_saw_however_far_up() {
+    let run = run(vec![
+        shown("a", How::Pull),
+        joined("child", &["a"]),
+        joined("grandchild", &["child"]),
+    ]);
+    assert_eq!(provenance(&run, "child"), Provenance::Primed);
+    assert_eq!(provenance(&run, "grandchild"), Provenance::Primed);
+    // A ring of tellers ends.
+    let ring = Run::of(
+        [
+            opened(Manner::Explicit, Witness::Hooks),
+            joined("x", &["y"]),
+            joined("y", &["x"]),
+            shown("x", How::Push),
+        ]
+        .map(noted),
+    );
+    assert_eq!(provenance(&ring.unwrap(), "y"), Provenance::Primed);
+}
+
+#[test]
+fn a_copy_of_the_entry_and_an_earlier_run_of_the_session_count_as_seen() {
+    let copy: EntryId = "L-00000002".parse().unwrap();
+    let run = run(vec![Note::Shown {
+        agent: actor("a"),
+        entries: vec![copy],
+        how: How::Pull,
+    }]);
+    let same = [entry(), copy].into();
+    let nothing = Sight::default();
+    assert_eq!(
+        run.provenance(&actor("a"), &same, &nothing),
+        Provenance::Primed
+    );
+    let before = Sight {
+        entries: [copy].into(),
+        everything: false,
+    };
+    assert_eq!(
+        run.provenance(&actor("b"), &same, &before),
+        Provenance::Primed
+    );
+    assert_eq!(
+        run.provenance(&actor("b"), &same, &nothing),
+        Provenance::Independent
+    );
+}
+
+#[test]
+fn what_nobody_watched_is_unwitnessed() {
+    let with = |manner, witness| {
+        let notes = [opened(manner, witness), joined("a", &[])];
+        provenance(&Run::of(notes.map(noted)).unwrap(), "a")
+    };
+    assert_eq!(
+        with(Manner::Explicit, Witness::Hooks),
+        Provenance::Independent
+    );
+    assert_eq!(
+        with(Manner::Explicit, Witness::Nobody),
+        Provenance::Unwitnessed
+    );
+    for witness in [Witness::Orchestrator, Witness::Hooks, Witness::Nobody] {
+        assert_eq!(with(Manner::Implicit, witness), Provenance::Unwitnessed);
+    }
+    assert_eq!(
+        provenance(&run(vec![Note::Gap]), "a"),
+        Provenance::Unwitnessed
+    );
+    let second = opened(Manner::Explicit, Witness::Orchestrator);
+    assert_eq!(provenance(&run(vec![second]), "a"), Provenance::Unwitnessed);
+}
+
+#[test]
+fn an_agent_nobody_announced_is_unwitnessed_and_so_is_whom_it_tells() {
+    let finding = Finding {
+        statement: "It is so.".parse().unwrap(),
+        evidence: Vec::new(),
+        verify: Vec::new(),
+        severity_milli: 0,
+        confidence_milli: 0,
+        dismissed: false,
+    };
+    let observed = Note::Observed {
+        agent: actor("stranger"),
+        finding: Box::new(finding),
+    };
+    let run = run(vec![
+        observed,
+        joined("stranger", &[]),
+        joined("child", &["stranger"]),
+    ]);
+    assert_eq!(provenance(&run, "stranger"), Provenance::Unwitnessed);
+    assert_eq!(provenance(&run, "child"), Provenance::Unwitnessed);
+    assert_eq!(provenance(&run, "nobody"), Provenance::Unwitnessed);
+}
+
+#[test]
+fn what_chance_decided_first_counts_and_a_later_look_is_still_seen() {
+    let offer = |arm| Offer {
+        entry: entry(),
+        arm,
+        propensity_milli: 100,
+    };
+    let pushed = |arm| Note::Pushed {
+        agent: actor("a"),
+        offers: vec![offer(arm)],
+    };
+    let run = run(vec![
+        pushed(Arm::Withheld),
+        shown("a", How::Pull),
+        pushed(Arm::Shown),
+    ]);
+    let agent = &run.agents[&actor("a")];
+    assert_eq!(agent.offers[&entry()].arm, Arm::Withheld);
+    assert_eq!(provenance(&run, "a"), Provenance::Primed);
+}
+
+#[test]
+fn notes_read_back_as_they_were_written() {
+    let notes = run_notes();
+    let text: Vec<String> = notes
+        .iter()
+        .map(|it| serde_json::to_string(it).unwrap())
+        .collect();
+    let read: Vec<Noted> = text
+        .iter()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    assert_eq!(read, notes);
+}
+
+fn run_notes() -> Vec<Noted> {
+    let notes = [
+        opened(Manner::Explicit, Witness::Hooks),
+        joined("a", &["b"]),
+        shown("a", How::File),
+        Note::Pushed {
+            agent: actor("b"),
+            offers: vec![Offer {
+                entry: entry(),
+                arm: Arm::Withheld,
+                propensity_milli: 300,
+            }],
+        },
+        Note::Ended {
+            agent: actor("a"),
+            outcome: Outcome::Failed,
+        },
+        Note::Gap,
+    ];
+    notes.map(noted).to_vec()
+}
