@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::Session;
 use crate::args::ReanchorArgs;
 use crate::failure::{Exit, Failure};
+use crate::print::gate::indented;
 use crate::print::{counted, visible};
 
 #[derive(Serialize)]
@@ -110,6 +111,9 @@ fn show(session: &mut Session<'_>, checked: &Checked) -> Result<(), Failure> {
             session
                 .printer
                 .line(format_args!("  {}{line}: {}", it.at, visible(&it.why)))?;
+            if let Some(diff) = &it.diff {
+                session.printer.text(indented(diff))?;
+            }
         }
     }
     for it in &checked.conditions {

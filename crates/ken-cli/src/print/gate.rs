@@ -49,9 +49,13 @@ pub(crate) fn text(verified: &Verified, width: usize) -> String {
         let _ = writeln!(out, "{word} {at}{line}: {message} [{gate}]");
     }
     let impact = &verified.impact;
-    for diff in changed(impact).filter_map(|it| it.diff.as_deref()) {
-        for line in diff.lines() {
-            let _ = writeln!(out, "    {}", styled(DIM, visible(line)));
+    let several = 1 < changed(impact).count();
+    for it in changed(impact) {
+        if let Some(diff) = &it.diff {
+            if several {
+                let _ = writeln!(out, "  {}", it.at);
+            }
+            out += &indented(diff);
         }
     }
     out += &table(verified, width);
@@ -64,6 +68,13 @@ pub(crate) fn text(verified: &Verified, width: usize) -> String {
     };
     let _ = writeln!(out, "{verdict}: {entries}, {events}, {findings}");
     out
+}
+
+/// A difference, set off from what is said about it.
+pub(crate) fn indented(diff: &str) -> String {
+    let lines = diff.lines();
+    let lines = lines.map(|line| format!("    {}\n", styled(DIM, visible(line))));
+    lines.collect()
 }
 
 /// The anchors of invalidated entries that say something else now.

@@ -319,6 +319,12 @@ fn somebody_looks_and_says_that_the_claim_still_stands() {
     ----- stdout -----
     L-205zr7j2  A retried payment is charged once because its key is kept.
       src/pay.rs#Ledger::charge (line 7): changed
+                     return false;
+                 }
+        -        self.total += amount;
+        +        self.total += amount.max(1);
+                 true
+             }
     ----- stderr -----
     hint: `ken reanchor ID --keep --cite TYPE:REF` says that it stands; `ken revise ID` or `ken retract ID` that it does not
     ");

@@ -1,8 +1,9 @@
 //! Taking fingerprints: of what somebody writes down now, of what was written before, of where code went.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use ken_anchor::Unresolved;
+use ken_anchor::{Tree as _, Unresolved, resolve};
 use ken_core::actor::Actor;
 use ken_core::anchor::Anchor;
 use ken_core::condition::Truth;
@@ -14,12 +15,18 @@ use ken_core::id::EntryId;
 use ken_core::store::{Filter, Store as _};
 use ken_core::text::Condition;
 use ken_ledger::Place;
+use ken_ledger::git::Runner;
 
+use super::impact::difference;
 use super::reading::Looked;
+use super::tree::CommitTree;
 use super::{Checked, Checker, Haste, Reader, Search, Verdict, Version, WorkTree};
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::Error;
+
+/// Commits of a file in which code is looked for as it was when a claim was written.
+const COMMITS_LOOKED_AT: usize = 32;
 
 /// What `ken reanchor` did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -103,7 +110,8 @@ impl Engine {
     /// Checks one entry against the work tree.
     pub fn check_entry(&mut self, id: EntryId) -> Result<Checked, Error> {
         let entry = self.entry(id)?;
-        let checked = self.check_entries(vec![entry], Search::Tree, Haste::None)?;
+        let mut checked = self.check_entries(vec![entry], Search::Tree, Haste::None)?;
+        self.tell_changes(&mut checked)?;
         checked
             .into_iter()
             .next()
@@ -146,7 +154,29 @@ impl Engine {
         let entries = self.index.list(&Filter::default())?;
         let mut checked = self.check_entries(entries, Search::Tree, Haste::None)?;
         checked.retain(Checked::is_invalid);
+        self.tell_changes(&mut checked)?;
         Ok(checked)
+    }
+
+    /// Fills in what changed, where git still has the code as it was.
+    fn tell_changes(&self, all: &mut [Checked]) -> Result<(), Error> {
+        let Some(dirs) = &self.place.git else {
+            return Ok(());
+        };
+        let git = Runner::new(&self.place.root, dirs);
+        let now = Version::Work(WorkTree::new(&self.place)?);
+        for checked in all {
+            let content = checked.entry.content.as_ref();
+            let taken = content.into_iter().flat_map(|it| &it.evidence);
+            for (anchor, check) in taken.zip(&mut checked.anchors) {
+                if check.verdict == Verdict::Changed
+                    && let Some(then) = as_it_was(&git, anchor)?
+                {
+                    check.diff = difference(&then, &now, &anchor.at)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Takes missing fingerprints and follows what moved; what changed is left to a person.
@@ -218,6 +248,23 @@ impl Engine {
         self.render_due()?;
         self.entry(id)
     }
+}
+
+/// Returns the latest commit in which what an anchor points at was as it is remembered.
+fn as_it_was(git: &Runner, anchor: &Anchor) -> Result<Option<Version>, Error> {
+    let (path, spot) = (anchor.at.path(), anchor.at.spot());
+    let count = format!("-{COMMITS_LOOKED_AT}");
+    let commits = git.output(&["log", "--format=%H", &count, "--", path])?;
+    for commit in String::from_utf8_lossy(&commits).lines() {
+        let then = CommitTree::new(git.clone(), commit.to_owned());
+        let bytes = then.read(path)?;
+        let found = bytes.and_then(|bytes| resolve(path, &bytes, spot).ok());
+        let taken = found.map(|it| it.fingerprint.to_string());
+        if taken.is_some() && taken == anchor.fingerprint {
+            return Ok(Some(Version::Commit(Arc::new(then))));
+        }
+    }
+    Ok(None)
 }
 
 /// Takes the fingerprint of what an anchor points at.

@@ -185,7 +185,11 @@ fn tell_apart(
 }
 
 /// Returns a few lines about what changed at a place.
-fn difference(before: &Version, after: &Version, at: &Target) -> Result<Option<String>, Error> {
+pub(super) fn difference(
+    before: &Version,
+    after: &Version,
+    at: &Target,
+) -> Result<Option<String>, Error> {
     let text = |version: &Version| -> Result<Option<String>, Error> {
         let Some(bytes) = version.read(at.path())? else {
             return Ok(None);
