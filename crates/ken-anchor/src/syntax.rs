@@ -217,9 +217,7 @@ impl<'t> Builder<'t> {
         self.nodes.push(Node {
             kind: kind.name,
             kind_hash: kind.hash,
-            field: cursor
-                .field_id()
-                .and_then(|id| self.kinds.grammar.field_name_for_id(id.get())),
+            field: cursor.field_id().and_then(|id| self.kinds.field(id.get())),
             named: node.is_named(),
             parent,
             previous: self.last.replace(id),
@@ -356,8 +354,8 @@ struct Kind {
 /// The kinds of a grammar.
 #[derive(Debug)]
 struct Kinds {
-    grammar: &'static tree_sitter::Language,
     known: Vec<Kind>,
+    fields: Vec<Option<&'static str>>,
     error: Kind,
 }
 
@@ -374,12 +372,19 @@ impl Kinds {
             let grammar = GRAMMARS[language as usize].get_or_init(|| language.grammar());
             let count = u16::try_from(grammar.node_kind_count()).unwrap_or(u16::MAX);
             let names = (0..count).map(|id| grammar.node_kind_for_id(id).unwrap_or("ERROR"));
+            let fields = u16::try_from(grammar.field_count()).unwrap_or(u16::MAX);
             Self {
                 known: names.map(Kind::of).collect(),
+                fields: (0..=fields)
+                    .map(|id| grammar.field_name_for_id(id))
+                    .collect(),
                 error: Kind::of("ERROR"),
-                grammar,
             }
         })
+    }
+
+    fn field(&self, id: u16) -> Option<&'static str> {
+        self.fields.get(usize::from(id)).copied().flatten()
     }
 
     fn get(&self, id: u16) -> Kind {

@@ -1,7 +1,9 @@
 //! The gate: what must hold before knowledge is relied on. Deterministic, asks no model.
 
 use std::collections::BTreeSet;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 use ken_core::actor::{Actor, Role};
 use ken_core::decide::Refusal;
@@ -110,9 +112,7 @@ impl Engine {
         // First of all: a gate that mends what it should find would never find it.
         let quoting = self.quoting_files(&self.blanked_here()?)?;
         self.absorb_once()?;
-        let checked = self.ledger.check()?;
-        let mut findings: Vec<Finding> = checked.findings.into_iter().map(damage).collect();
-        findings.extend(self.blanked_findings(quoting)?);
+        let mut findings = self.blanked_findings(quoting)?;
         let mut entries = self.index.list(&Filter {
             shelf: Shelf::All,
             ..Filter::default()
@@ -131,7 +131,18 @@ impl Engine {
             progress,
         };
         entries.retain(Entry::is_live);
-        let impact = everything(&mut bench, entries, &version, &config)?;
+        // Lines are checked on one processor while code is read on the others.
+        let ledger = &self.ledger;
+        let (checked, impact) = thread::scope(|scope| {
+            let checked = scope.spawn(|| ledger.check());
+            let impact = everything(&mut bench, entries, &version, &config);
+            (
+                checked.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                impact,
+            )
+        });
+        let (checked, impact) = (checked?, impact?);
+        findings.splice(0..0, checked.findings.into_iter().map(damage));
         findings.extend(impact.told(config.verify.fail_on));
         let followed = match by.role() {
             Role::Ci => Vec::new(),
