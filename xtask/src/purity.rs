@@ -84,7 +84,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("ken-cli", &["ken-core", "ken-engine"]),
-    // These two never ship.
+    // These three never ship.
+    ("ken-fuzz", &["ken-anchor", "ken-core", "ken-ledger"]),
     (
         "ken-testkit",
         &[
@@ -236,10 +237,10 @@ fn check_arrows(metadata: &str) -> Result<Vec<Finding>, String> {
 }
 
 fn manifest_of(package: &str) -> String {
-    if package == "xtask" {
-        "xtask/Cargo.toml".to_owned()
-    } else {
-        format!("crates/{package}/Cargo.toml")
+    match package {
+        "xtask" => "xtask/Cargo.toml".to_owned(),
+        "ken-fuzz" => "fuzz/Cargo.toml".to_owned(),
+        _ => format!("crates/{package}/Cargo.toml"),
     }
 }
 
