@@ -13,33 +13,11 @@ use std::process::Command;
 const MARK: &str = "\u{1}command\u{1}";
 
 /// What stands in the folder before the first command of `docs/validity.md`.
-const SHOP: &str = "\
-git init -q
-mkdir src
-cat > src/pay.rs <<'CODE'
-pub struct Ledger {
-    closed: bool,
-    total: u64,
-}
-
-impl Ledger {
-    pub fn open(&self) -> bool {
-        !self.closed
-    }
-
-    /// Charges a customer.
-    pub fn charge(&mut self, cents: u64) -> bool {
-        if !self.open() || cents >= 1_000 {
-            return false;
-        }
-        self.total += cents;
-        true
-    }
-}
-CODE
-ken init >/dev/null
-git add . && git commit -q -m shop
-";
+const SHOP: &str = concat!(
+    "git init -q\nmkdir src\ncat > src/pay.rs <<'CODE'\n",
+    include_str!("fixtures/pay.rs"),
+    "CODE\nken init >/dev/null\ngit add . && git commit -q -m shop\n",
+);
 
 fn top(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

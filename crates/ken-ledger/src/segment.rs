@@ -141,18 +141,19 @@ pub fn split_segment<'a>(file: &str, bytes: &'a [u8]) -> Result<Split<'a>, Segme
 
 /// Reads one line; a carriage return at its end is named as such.
 pub(crate) fn parse_line(text: &[u8]) -> Result<Recorded, Damage> {
-    if text.ends_with(b"\r") {
-        return Err(Damage::CarriageReturn);
-    }
-    Ok(Recorded::parse(text)?)
+    Ok(Recorded::parse(without_return(text)?)?)
 }
 
 /// Checks one line as [`parse_line`] does, without reading what it says.
 pub(crate) fn check_line(text: &[u8]) -> Result<Head, Damage> {
-    if text.ends_with(b"\r") {
-        return Err(Damage::CarriageReturn);
+    Ok(Recorded::check(without_return(text)?)?)
+}
+
+fn without_return(text: &[u8]) -> Result<&[u8], Damage> {
+    match text.ends_with(b"\r") {
+        true => Err(Damage::CarriageReturn),
+        false => Ok(text),
     }
-    Ok(Recorded::check(text)?)
 }
 
 pub(crate) fn damaged(file: &str, line: u64, source: Damage) -> SegmentError {

@@ -193,7 +193,7 @@ fn change(
     let work: &[&str] = &["verify", "-q", "--base", "HEAD", "--by", "ci:bench"];
     compare(
         report,
-        "a change of 10 files between commits",
+        &format!("a change of {TOUCHED} files between commits"),
         folders,
         laps,
         Some(CHANGE_MAX),
@@ -201,7 +201,7 @@ fn change(
     )?;
     compare(
         report,
-        "a change of 10 files in the work tree",
+        &format!("a change of {TOUCHED} files in the work tree"),
         folders,
         laps,
         Some(CHANGE_MAX),

@@ -8,28 +8,8 @@ use serde_json::Value;
 
 use crate::support::{commit, repository};
 
-const CODE: &str = "\
-pub struct Ledger {
-    closed: bool,
-    total: u64,
-    // All sums are in cents, as the
-    // payment provider sends them.
-}
-
-impl Ledger {
-    pub fn open(&self) -> bool {
-        !self.closed
-    }
-
-    pub fn charge(&mut self, cents: u64) -> bool {
-        if !self.open() || cents >= 1_000 {
-            return false;
-        }
-        self.total += cents;
-        true
-    }
-}
-";
+/// What the document is about, in `documents.rs` too.
+const CODE: &str = include_str!("../fixtures/pay.rs");
 const MANIFEST: &str = "[package]\nname = \"shop\"\nedition = \"2024\"\n";
 const LOCKFILE: &str = "version = 4\n\n[[package]]\nname = \"tokio\"\nversion = \"1.43.0\"\n";
 const CONFIG: &str = "schema = \"ken.config.v1\"\nfacts = [\"monorepo\"]\n";

@@ -107,11 +107,16 @@ impl Engine {
         checker.keep()
     }
 
-    /// Checks one entry against the work tree.
+    /// Checks one entry against the work tree and says what changed.
     pub fn check_entry(&mut self, id: EntryId) -> Result<Checked, Error> {
+        let mut checked = self.checked(id)?;
+        self.tell_changes(std::slice::from_mut(&mut checked))?;
+        Ok(checked)
+    }
+
+    fn checked(&mut self, id: EntryId) -> Result<Checked, Error> {
         let entry = self.entry(id)?;
-        let mut checked = self.check_entries(vec![entry], Search::Tree, Haste::None)?;
-        self.tell_changes(&mut checked)?;
+        let checked = self.check_entries(vec![entry], Search::Tree, Haste::None)?;
         checked
             .into_iter()
             .next()
@@ -229,7 +234,7 @@ impl Engine {
 
     /// Takes the code of an entry as it is now: somebody looked and says that the claim still stands.
     pub fn keep(&mut self, id: EntryId, by: &Actor) -> Result<Entry, Error> {
-        let checked = self.check_entry(id)?;
+        let checked = self.checked(id)?;
         let mut anchors = checked.anchors.iter();
         if let Some(gone) = anchors.find(|it| it.verdict == Verdict::Gone) {
             return Err(Error::Ungrounded {

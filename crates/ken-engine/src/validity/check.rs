@@ -70,11 +70,11 @@ impl<'a> Checker<'a> {
         let mut entries = entries.into_iter();
         while entries.len() > 0 {
             let some: Vec<Entry> = entries.by_ref().take(REMEMBERED_FOR).collect();
-            self.reader.forget();
             self.reader.prepare(symbol_paths(&some))?;
             for entry in some {
                 each(self.check(entry)?);
             }
+            self.reader.forget();
         }
         self.keep()
     }

@@ -279,6 +279,10 @@ pub(super) fn readable<T>(read: Result<Option<T>, Error>) -> Result<Option<T>, E
 
 /// Does the same to every item, on as many threads as there are processors; results keep the order.
 fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    // One file is read sooner than a thread is started, and somebody may wait.
+    if items.len() < 2 {
+        return items.iter().map(work).collect();
+    }
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let share = items.len().div_ceil(threads).max(1);
     let work = &work;
