@@ -5,6 +5,7 @@
 
 mod configure;
 mod entry_changes;
+mod lessons;
 mod propose;
 mod undo;
 
@@ -14,6 +15,7 @@ use crate::entry::Entry;
 use crate::event::{Admission, Body, Event, Subject};
 use crate::hlc::Hlc;
 use crate::id::{EntryId, EventId, IdSource, NodeId, Salt};
+use crate::posterior::{STUCK_AFTER, STUCK_MEANS};
 use crate::time::Timestamp;
 
 pub use configure::configure;
@@ -21,6 +23,7 @@ pub use entry_changes::{
     archive, blank, cite, confirm, lift_quarantine, link, reanchor, restore, retract, revise,
     set_overlay, set_status,
 };
+pub use lessons::{FEEDBACK_WEIGHT_MILLI, effects, feedback, find_again, reset_confidence, rise};
 pub use propose::{CITATIONS_MAX, Proposal, SCHEMA_VERSION, propose};
 pub use undo::undo;
 
@@ -65,6 +68,11 @@ pub enum Refusal {
     NothingToRestore(EntryId),
     #[error("{0} is not quarantined")]
     NotQuarantined(EntryId),
+    #[error(
+        "{0} is not stuck: only what {stuck} observations left between {low} and {high} can be reset",
+        stuck = STUCK_AFTER, low = STUCK_MEANS.0, high = STUCK_MEANS.1
+    )]
+    NotStuck(EntryId),
     #[error("nothing would change")]
     NothingChanges,
     #[error("an entry cannot be linked to itself")]

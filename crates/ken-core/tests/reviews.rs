@@ -84,7 +84,7 @@ impl Work {
     fn run(self) -> Run {
         let noted = |note| Noted {
             at: Timestamp::default(),
-            by: agent(0),
+            by: "human:lead".parse().unwrap(),
             note,
         };
         Run::of(self.notes.into_iter().map(noted)).unwrap()
@@ -223,6 +223,7 @@ fn repeated(number: u32, told: Told, entry: EntryId, agents: usize) -> Run {
         work.notes.push(Note::Observed {
             agent,
             finding: finding(),
+            says: BTreeSet::new(),
         });
     }
     work.run()
@@ -286,6 +287,7 @@ fn dec_05_dec_06_dec_07_an_unseen_finding_refreshes_verifies_and_brings_back() {
         work.notes.push(Note::Observed {
             agent: agent(0),
             finding: finding(),
+            says: BTreeSet::new(),
         });
         work.run()
     };
@@ -355,6 +357,7 @@ fn live(seed: u32, agents: usize, rate: f64, runs: u32, policy: ReviewPolicy) ->
                 work.notes.push(Note::Observed {
                     agent: agent.clone(),
                     finding: finding(),
+                    says: BTreeSet::new(),
                 });
             }
         }

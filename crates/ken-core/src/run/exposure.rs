@@ -27,9 +27,11 @@ impl Sight {
 
 impl Run {
     /// Returns what an agent saw in this run, what those saw that told it included.
+    ///
+    /// Whoever opened the run wrote the others' prompts, so what an agent saw that did is in them.
     pub fn sight(&self, agent: &Actor) -> Sight {
         let mut sight = Sight::default();
-        let (mut open, mut done) = (vec![agent], BTreeSet::new());
+        let (mut open, mut done) = (vec![agent, &self.by], BTreeSet::new());
         while let Some(name) = open.pop() {
             let Some(agent) = self.agents.get(name).filter(|_| done.insert(name)) else {
                 continue;
@@ -44,7 +46,7 @@ impl Run {
         sight
     }
 
-    /// Returns whether somebody knows everything an agent saw.
+    /// Returns whether somebody else knows everything an agent saw; nobody is a witness to itself.
     pub fn is_witnessed(&self, agent: &Actor) -> bool {
         let declared = |name: &Actor| {
             let agent = self.agents.get(name);
@@ -54,6 +56,7 @@ impl Run {
         let upstream = member.map(|it| &it.told_by);
         self.manner == Manner::Explicit
             && self.witness != Witness::Nobody
+            && (self.witness == Witness::Hooks || self.by != *agent)
             && self.is_complete
             && declared(agent)
             && upstream.is_none_or(|told_by| told_by.iter().all(declared))

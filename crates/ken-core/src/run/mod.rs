@@ -2,8 +2,10 @@
 //!
 //! A run is a list of notes, each true when it was made; [`Run`] is what they add up to. From it follows how
 //! a finding came about ([`exposure`]), from whom entries are withheld ([`blind`]) and, at the end, what
-//! becomes of the entries it touched ([`close`]). Nobody is asked again: what follows is written down.
+//! becomes of the entries it touched ([`close`]) and of findings that are new ([`accumulate`]). Nobody is asked
+//! again: what follows is written down.
 
+pub mod accumulate;
 pub mod blind;
 pub mod close;
 pub mod exposure;
@@ -78,7 +80,13 @@ pub enum Note {
     /// An agent worked with entries it was given.
     Used { agent: Actor, entries: Vec<EntryId> },
     /// An agent found something.
-    Observed { agent: Actor, finding: Box<Finding> },
+    Observed {
+        agent: Actor,
+        finding: Box<Finding>,
+        /// The entries that say the same, as Ken saw it then.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        says: BTreeSet<EntryId>,
+    },
     /// An agent's own work ended.
     Ended { agent: Actor, outcome: Outcome },
     /// Something happened that was not written down.
@@ -145,6 +153,13 @@ pub struct Finding {
     pub dismissed: bool,
 }
 
+/// What an agent found, and the entries that say it already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub finding: Finding,
+    pub says: BTreeSet<EntryId>,
+}
+
 /// An agent's part in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -187,9 +202,11 @@ pub struct Agent {
     pub saw_everything: bool,
     pub offers: BTreeMap<EntryId, Offer>,
     pub told: BTreeSet<EntryId>,
+    /// The agents that said something to it.
+    pub heard: BTreeSet<Actor>,
     pub cites: BTreeSet<EntryId>,
     pub used: BTreeSet<EntryId>,
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Found>,
     pub outcome: Option<Outcome>,
 }
 
@@ -265,12 +282,11 @@ impl Run {
                 agent, cites, to, ..
             } => self.said(&agent, &cites, to),
             Note::Used { agent, entries } => self.agent(agent).used.extend(entries),
-            Note::Observed { agent, finding } => {
-                let agent = self.agent(agent);
-                if agent.findings.len() < FINDINGS_MAX && !agent.findings.contains(&finding) {
-                    agent.findings.push(*finding);
-                }
-            }
+            Note::Observed {
+                agent,
+                finding,
+                says,
+            } => self.agent(agent).observe(*finding, says),
             Note::Ended { agent, outcome } => self.agent(agent).outcome = Some(outcome),
         }
     }
@@ -282,12 +298,27 @@ impl Run {
             false => to,
         };
         for other in to.into_iter().filter(|other| other != agent) {
-            self.agent(other).told.extend(cites);
+            let other = self.agent(other);
+            other.told.extend(cites);
+            other.heard.insert(agent.clone());
         }
     }
 
     fn agent(&mut self, agent: Actor) -> &mut Agent {
         self.agents.entry(agent).or_default()
+    }
+}
+
+impl Agent {
+    /// Adds a finding, once.
+    fn observe(&mut self, finding: Finding, says: BTreeSet<EntryId>) {
+        let is_room = self.findings.len() < FINDINGS_MAX;
+        let known = self.findings.iter_mut().find(|it| it.finding == finding);
+        match known {
+            Some(known) => known.says.extend(says),
+            None if is_room => self.findings.push(Found { finding, says }),
+            None => {}
+        }
     }
 }
 

@@ -199,6 +199,7 @@ fn an_agent_nobody_announced_is_unwitnessed_and_so_is_whom_it_tells() {
     let observed = Note::Observed {
         agent: actor("stranger"),
         finding: Box::new(finding),
+        says: BTreeSet::new(),
     };
     let run = run(vec![
         observed,
@@ -208,6 +209,25 @@ fn an_agent_nobody_announced_is_unwitnessed_and_so_is_whom_it_tells() {
     assert_eq!(provenance(&run, "stranger"), Provenance::Unwitnessed);
     assert_eq!(provenance(&run, "child"), Provenance::Unwitnessed);
     assert_eq!(provenance(&run, "nobody"), Provenance::Unwitnessed);
+}
+
+#[test]
+fn nobody_is_a_witness_to_itself() {
+    let notes = [
+        opened(Manner::Explicit, Witness::Orchestrator),
+        joined("lead", &[]),
+        joined("a", &[]),
+    ];
+    let run = Run::of(notes.into_iter().map(noted)).unwrap();
+    assert_eq!(provenance(&run, "lead"), Provenance::Unwitnessed);
+    assert_eq!(provenance(&run, "a"), Provenance::Independent);
+}
+
+#[test]
+fn what_the_agent_saw_that_wrote_the_prompts_everybody_saw() {
+    let run = run(vec![shown("lead", How::Pull)]);
+    assert_eq!(provenance(&run, "a"), Provenance::Primed);
+    assert_eq!(provenance(&run, "b"), Provenance::Primed);
 }
 
 #[test]
