@@ -179,6 +179,7 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         | Refusal::AlreadyBlanked(_)
         | Refusal::NothingToRestore(_)
         | Refusal::NotQuarantined(_)
+        | Refusal::NotStuck(_)
         | Refusal::NothingChanges => "nothing_changes",
         Refusal::SelfLink => "self_link",
         Refusal::PersonNeeded { .. } => "person_needed",

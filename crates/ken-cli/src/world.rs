@@ -3,6 +3,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `KEN_ACTOR` | who acts, where `--by` says nothing |
+//! | `KEN_RUN`, `KEN_SESSION` | the run what is done belongs to, where `--run` says nothing, and the conversation an agent is in |
 //! | `KEN_NOW`, `KEN_SEED` | a clock that stands still and known ids: for tests and recordings only |
 //! | `KEN_MODEL_HUB`, `KEN_MODELS` | where models are fetched from, and the folder they are kept in |
 //! | `GIT_DIR`, `GIT_WORK_TREE` | as git reads them |
@@ -15,6 +16,7 @@ use std::process::{Command, Stdio};
 
 use ken_core::actor::{Actor, Role};
 use ken_core::time::Timestamp;
+use ken_engine::runs::Reader;
 use ken_engine::world::{FixedWorld, SystemWorld};
 use ken_engine::{Engine, GitEnv, World};
 
@@ -38,12 +40,13 @@ const AGENTS: &[(&str, &str)] = &[
 const ANY_AGENT: &str = "AI_AGENT";
 
 /// Where, who and when.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Surroundings {
     /// Absolute.
     pub(crate) start: PathBuf,
     pub(crate) git: GitEnv,
     by: Option<Actor>,
+    run: Option<String>,
 }
 
 impl Surroundings {
@@ -77,7 +80,13 @@ impl Surroundings {
                 .transpose()
                 .map_err(|e| Failure::usage(format!("KEN_ACTOR: {e}")))?,
         };
-        Ok(Self { start, git, by })
+        let run = global.run.clone().or_else(|| variable("KEN_RUN"));
+        Ok(Self {
+            start,
+            git,
+            by,
+            run,
+        })
     }
 
     /// Opens the ledger for a command that writes; returns it with who acts.
@@ -95,6 +104,28 @@ impl Surroundings {
             self.by.clone(),
             world()?,
         )?)
+    }
+
+    /// Returns the run that was named.
+    pub(crate) fn run(&self) -> Option<&str> {
+        self.run.as_deref()
+    }
+
+    /// Returns whoever is shown what a command prints, unless that is a person.
+    pub(crate) fn reader(&self) -> Option<Reader> {
+        let agent = self.by.clone().or_else(agent);
+        agent
+            .filter(|it| !it.is_human())
+            .map(|agent| self.as_reader(&agent))
+    }
+
+    /// Returns `agent` with the run and the conversation it is in.
+    pub(crate) fn as_reader(&self, agent: &Actor) -> Reader {
+        Reader {
+            agent: agent.clone(),
+            run: self.run.clone(),
+            session: variable("KEN_SESSION"),
+        }
     }
 
     /// Returns who acts.

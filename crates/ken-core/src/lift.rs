@@ -46,6 +46,19 @@ impl Lift {
     }
 }
 
+impl Arms {
+    /// Adds the outcomes of other work.
+    pub fn add(&mut self, other: Self) {
+        for (to, from) in [
+            (&mut self.shown, other.shown),
+            (&mut self.withheld, other.withheld),
+        ] {
+            to.succeeded += from.succeeded;
+            to.all += from.all;
+        }
+    }
+}
+
 impl Tallies {
     /// Returns what the entry is worth.
     pub fn worth(&self) -> Worth {

@@ -13,9 +13,13 @@ const FOREIGN: [&str; 2] = ["context", "value"];
 
 /// Asks the guard about every text in `draft`; returns what it decided, to be recorded.
 pub fn admitted(draft: &Draft, by: &Actor) -> Result<Admission, Error> {
-    let body = draft.body.to_json().unwrap_or_default();
+    admitted_text(&draft.body.to_json().unwrap_or_default(), by)
+}
+
+/// Asks the guard about every text in `told`, which `by` says.
+pub(crate) fn admitted_text(told: &Value, by: &Actor) -> Result<Admission, Error> {
     let mut texts = vec![("by".to_owned(), by.to_string(), TextMode::Prose)];
-    collect(&mut texts, "", &body, TextMode::Prose);
+    collect(&mut texts, "", told, TextMode::Prose);
     let fields: Vec<Field<'_>> = texts
         .iter()
         .map(|(name, text, mode)| Field {

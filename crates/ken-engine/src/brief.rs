@@ -1,14 +1,20 @@
 //! The start of work: the norms that hold for what is in hand, and the few entries worth knowing.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ken_core::entry::Entry;
+use ken_core::event::Arm;
 use ken_core::facts::EntryFacts;
+use ken_core::id::EntryId;
 use ken_core::kind::{Memory, Prefix};
+use ken_core::run::{How, Offer};
 use ken_core::score;
 use ken_core::store::{Filter, Store as _};
 use ken_core::surface::{Finding, Page, Tier};
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::runs::Reader;
 use crate::search::{Answer, Portion, Search};
 
 /// Norms that are told at most, a line each.
@@ -36,6 +42,50 @@ impl Engine {
             .retain(|hit| hit.entry.id.prefix() != Prefix::Norm);
         let norms = self.norms_for(&search.paths)?;
         Ok(Brief { norms, known })
+    }
+
+    /// Lays out what `reader` is given of a briefing, and writes down what that was.
+    ///
+    /// In a run somebody opened chance keeps some entries from some agents: only those can find them unseen.
+    pub fn hand_over(
+        &mut self,
+        brief: &mut Brief,
+        portion: Portion,
+        reader: Option<&Reader>,
+    ) -> Result<Page, Error> {
+        let Some(reader) = reader else {
+            return Ok(brief.known.page(portion));
+        };
+        let hits = brief.known.hits.iter().map(|hit| &hit.entry);
+        let offers: BTreeMap<EntryId, Offer> = self
+            .offers(reader, hits)?
+            .into_iter()
+            .map(|offer| (offer.entry, offer))
+            .collect();
+        let withheld = |id: &EntryId| {
+            let offer = offers.get(id);
+            offer.is_some_and(|it| it.arm == Arm::Withheld)
+        };
+        let mut decided = BTreeSet::new();
+        let page = loop {
+            let page = brief.known.page(portion);
+            decided.extend(page.shown.iter().map(|it| it.id));
+            if !page.shown.iter().any(|it| withheld(&it.id)) {
+                break page;
+            }
+            let is_kept_back = |id: &EntryId| decided.contains(id) && withheld(id);
+            let hits = &mut brief.known.hits;
+            hits.retain(|hit| !is_kept_back(&hit.entry.id));
+        };
+        let norms: Vec<EntryId> = brief.norms.shown.iter().map(|it| it.id).collect();
+        self.note_shown(reader, &norms, How::Brief)?;
+        if offers.is_empty() {
+            let shown: Vec<EntryId> = page.shown.iter().map(|it| it.id).collect();
+            self.note_shown(reader, &shown, How::Brief)?;
+        }
+        let decided = decided.iter().filter_map(|id| offers.get(id).copied());
+        self.note_pushed(reader, decided.collect())?;
+        Ok(page)
     }
 
     /// Returns the norms for the whole repository and for `paths`.

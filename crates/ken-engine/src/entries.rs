@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use ken_core::actor::Actor;
 use ken_core::citation::Evidence;
-use ken_core::content::Changes;
+use ken_core::content::{Changes, Scope};
 use ken_core::decide::{self, Draft, Proposal, Refusal};
 use ken_core::entry::Entry;
 use ken_core::event::{
-    ArchiveReason, Channel, Event, Overlay, Recorded, Relation, RetractReason, Switch,
+    ArchiveReason, Channel, Event, Feedback, Overlay, Recorded, Relation, RetractReason, Switch,
 };
 use ken_core::id::{EntryId, EventId};
 use ken_core::status::Status;
 use ken_core::store::{Filter, Store as _};
-use ken_core::text::Note;
+use ken_core::text::{Note, Tag};
 use ken_core::time::Date;
 
 use crate::engine::Engine;
@@ -141,28 +141,63 @@ impl Engine {
 
     /// Lays every entry aside that nobody confirmed for more than `days`; returns which.
     pub fn archive_older_than(&mut self, days: u32, by: &Actor) -> Result<Vec<EntryId>, Error> {
-        self.absorb_before_writing()?;
         let today = self.now().date();
-        let aged = |entry: &Entry| {
-            entry
-                .confirmation
-                .last
-                .is_some_and(|last| days < today.days_since(last))
+        let is_old = |entry: &Entry| {
+            let last = entry.confirmation.last;
+            last.is_some_and(|last| days < today.days_since(last))
         };
-        let old: Vec<Entry> = self
-            .list(&Filter::default())?
-            .into_iter()
-            .filter(|entry| aged(entry))
-            .collect();
+        self.archive_all(is_old, ArchiveReason::Age, by)
+    }
+
+    /// Lays every entry of a thread aside that reaches no further than it; returns which.
+    pub fn archive_thread(&mut self, thread: &Tag, by: &Actor) -> Result<Vec<EntryId>, Error> {
+        let is_of = |entry: &Entry| {
+            let created = entry.created.as_ref();
+            let own = created.and_then(|it| it.thread.as_ref());
+            own == Some(thread) && entry.scope.value == Scope::Thread
+        };
+        self.archive_all(is_of, ArchiveReason::Thread, by)
+    }
+
+    fn archive_all(
+        &mut self,
+        which: impl Fn(&Entry) -> bool,
+        because: ArchiveReason,
+        by: &Actor,
+    ) -> Result<Vec<EntryId>, Error> {
+        self.absorb_before_writing()?;
+        let mut all = self.list(&Filter::default())?;
+        all.retain(which);
         let mut drafts = Vec::new();
-        for entry in &old {
-            drafts.push((None, decide::archive(entry, ArchiveReason::Age)?));
+        for entry in &all {
+            drafts.push((None, decide::archive(entry, because)?));
         }
         for batch in chunks(drafts) {
             self.record_as(batch, by)?;
         }
         self.render_due()?;
-        Ok(old.iter().map(|entry| entry.id).collect())
+        Ok(all.iter().map(|entry| entry.id).collect())
+    }
+
+    /// Records whether an entry helped.
+    pub fn feedback(&mut self, id: EntryId, verdict: Feedback, by: &Actor) -> Result<Entry, Error> {
+        self.change(id, by, |entry, _| decide::feedback(entry, verdict))
+    }
+
+    /// Puts a posterior that is stuck back to the prior.
+    pub fn reset_confidence(
+        &mut self,
+        id: EntryId,
+        reason: Note,
+        by: &Actor,
+    ) -> Result<Entry, Error> {
+        let today = self.now().date();
+        let validity = self.validity_of([&self.entry(id)?])?;
+        let validity = validity.get(&id).copied().unwrap_or_default();
+        self.change(id, by, |entry, by| {
+            let posterior = entry.posterior(validity, today);
+            decide::reset_confidence(entry, posterior, by, reason)
+        })
     }
 
     /// Links an entry to another.
@@ -283,7 +318,7 @@ fn check_tombstones(proposal: &Proposal, stones: &Stones, by: &Actor) -> Result<
 }
 
 /// Splits drafts into batches of [`BATCH_MAX`].
-fn chunks(
+pub(crate) fn chunks(
     drafts: Vec<(Option<EventId>, Draft)>,
 ) -> impl Iterator<Item = Vec<(Option<EventId>, Draft)>> {
     let mut rest = drafts.into_iter();

@@ -6,7 +6,7 @@
 //!
 //! Reading order: [`engine`] holds the ledger and its index together, [`entries`] the verbs,
 //! [`lookup`] the questions, [`search`] and [`brief`] what answers them, [`model`] which model helps, [`validity`] whether code bears entries out,
-//! [`sync`] what people edit by hand, [`upkeep`] packing, blanking and
+//! [`runs`] who was shown what and what follows from it, [`sync`] what people edit by hand, [`upkeep`] packing, blanking and
 //! recovery, [`init`] coming and going.
 
 pub mod admission;
@@ -20,9 +20,11 @@ pub mod export;
 mod files;
 mod git;
 pub mod init;
+pub mod lift;
 pub mod lookup;
 pub mod model;
 pub mod notice;
+pub mod runs;
 pub mod scoring;
 pub mod search;
 pub mod sync;

@@ -63,6 +63,15 @@ impl Stones {
     }
 }
 
+/// Returns whether two statements make the same claim, also in other words.
+pub(crate) fn says_same(one: &Statement, other: &Statement) -> bool {
+    let (one, other) = (
+        comparison_words(one.as_str()),
+        comparison_words(other.as_str()),
+    );
+    one == other || is_reworded(&one.iter().collect(), &other.iter().collect())
+}
+
 /// Words in common over words in either. Order and repetition are no matter, but a word more on
 /// one side ("not", "never") always is: opposites share nearly every word.
 fn is_reworded(a: &BTreeSet<&String>, b: &BTreeSet<&String>) -> bool {

@@ -11,7 +11,7 @@ use crate::error::IndexError;
 use crate::refresh::Rebuilt;
 
 /// Kept in `PRAGMA user_version`; any other number means that the database is not ours to read.
-pub(crate) const SCHEMA: i64 = 6;
+pub(crate) const SCHEMA: i64 = 7;
 
 /// How long to wait for another process; a rebuild of a large ledger takes seconds.
 const BUSY_TIMEOUT_MS: u64 = 60_000;
@@ -95,6 +95,10 @@ CREATE VIRTUAL TABLE texts USING fts5(
     statement, tags, places, tokenize = 'porter unicode61 remove_diacritics 2'
 );
 INSERT INTO texts (texts, rank) VALUES ('secure-delete', 1);
+CREATE VIRTUAL TABLE aside USING fts5(
+    statement, tokenize = 'porter unicode61 remove_diacritics 2'
+);
+INSERT INTO aside (aside, rank) VALUES ('secure-delete', 1);
 ";
 
 /// Kept up during a bulk load, which brings events nearly in these orders: reading half a gigabyte

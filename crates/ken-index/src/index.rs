@@ -66,6 +66,25 @@ impl Index {
         })
     }
 
+    /// Returns the events of a type, in canonical order.
+    pub fn of_type(&self, name: &str) -> Result<Vec<Recorded>, IndexError> {
+        self.checked(|db| {
+            let query = "SELECT line FROM events WHERE instr(line, ?1) ORDER BY at, id";
+            let mut statement = db.prepare_cached(query)?;
+            let mut rows = statement.query([format!("\"type\":\"{name}\"")])?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let line: String = row.get(0)?;
+                let copy = Recorded::parse(line.as_bytes()).map_err(IndexError::damaged)?;
+                // The words may also stand in somebody's text.
+                if copy.event.body.type_name() == name {
+                    found.push(copy);
+                }
+            }
+            Ok(found)
+        })
+    }
+
     /// Returns the entries that cite `reference`, such as a commit.
     pub fn citing(&self, reference: &EvidenceRef) -> Result<Vec<EntryId>, IndexError> {
         let query = "SELECT DISTINCT entries.id FROM citations

@@ -7,6 +7,7 @@ mod keywords;
 mod places;
 mod upkeep;
 mod vectors;
+mod worded;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};

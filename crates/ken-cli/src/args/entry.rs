@@ -145,6 +145,16 @@ impl NormType {
     }
 }
 
+/// `ken show`.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) which: IdArgs,
+    /// Show also what is believed of it and why: confirmations, outcomes, what it is worth
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
 /// A command about one entry.
 #[derive(Debug, Args)]
 pub(crate) struct IdArgs {
@@ -229,13 +239,16 @@ pub(crate) struct RetractArgs {
 
 /// `ken archive`.
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("which").args(["id", "older_than"]).required(true))]
+#[command(group = clap::ArgGroup::new("which").args(["id", "older_than", "thread"]).required(true))]
 pub(crate) struct ArchiveArgs {
     /// The entry: any unambiguous beginning of its id, or its alias
     pub(crate) id: Option<String>,
     /// Every entry that nobody confirmed for more than this many days
     #[arg(long, value_name = "DAYS")]
     pub(crate) older_than: Option<u32>,
+    /// Every entry of this thread that reaches no further than it
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<Tag>,
 }
 
 /// `ken link`.

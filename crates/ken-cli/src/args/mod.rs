@@ -7,6 +7,7 @@ mod entry;
 mod filter;
 mod help;
 mod model;
+mod runs;
 mod search;
 mod upkeep;
 mod validity;
@@ -19,11 +20,15 @@ use ken_core::actor::Actor;
 
 pub(crate) use entry::{
     AddArgs, ArchiveArgs, CiteArgs, ConfirmArgs, Field, IdArgs, LinkArgs, MarkArgs, NormType,
-    NoteArgs, RetractArgs, ReviseArgs, StatusArgs, WordingArgs,
+    NoteArgs, RetractArgs, ReviseArgs, ShowArgs, StatusArgs, WordingArgs,
 };
 pub(crate) use filter::ListArgs;
 pub(crate) use help::command;
 pub(crate) use model::{AddModelArgs, ModelCommand};
+pub(crate) use runs::{
+    CloseArgs, ConfidenceCommand, FeedbackArgs, LiftArgs, NoteRunArgs, ObserveArgs, OpenArgs,
+    RunCommand,
+};
 pub(crate) use search::{BriefArgs, BrowseArgs, HandArgs, ScoringCommand, SearchArgs, Share};
 pub(crate) use upkeep::{
     BlankArgs, CompletionsArgs, ExportArgs, ExportForm, FrictionCommand, IndexCommand,
@@ -56,6 +61,9 @@ pub(crate) struct Global {
     /// git's user.email]
     #[arg(long, global = true, value_name = "ACTOR")]
     pub(crate) by: Option<Actor>,
+    /// The run this belongs to [default: $KEN_RUN]
+    #[arg(long, global = true, value_name = "RUN")]
+    pub(crate) run: Option<String>,
     /// Act as if started in DIR
     #[arg(short = 'C', global = true, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
@@ -127,9 +135,21 @@ pub(crate) enum Verb {
     /// Look through entries on the whole terminal, searching as you type
     Browse(Box<BrowseArgs>),
     /// Show one entry: its claim, what it rests on, who said so
-    Show(IdArgs),
+    Show(ShowArgs),
     /// Word fields of an entry anew
     Revise(Box<ReviseArgs>),
+    /// Look after units of work: who takes part, what they saw, how it ended
+    #[command(subcommand)]
+    Run(Box<RunCommand>),
+    /// Tell what an agent found; whether that confirms anything is decided from what it had seen
+    Observe(Box<ObserveArgs>),
+    /// Say whether an entry helped
+    Feedback(FeedbackArgs),
+    /// Show what entries are worth: outcomes of work with them and without
+    Lift(LiftArgs),
+    /// Look after how far using an entry is believed to help
+    #[command(subcommand)]
+    Confidence(ConfidenceCommand),
     /// Add evidence to an entry
     Cite(CiteArgs),
     /// Say that an entry holds

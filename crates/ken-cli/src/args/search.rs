@@ -51,9 +51,6 @@ pub(crate) struct SearchArgs {
     /// Rank by the mean of what is believed of an entry, without a draw
     #[arg(long)]
     pub(crate) mean: bool,
-    /// The run whose draws serve
-    #[arg(long, value_name = "RUN", conflicts_with = "mean", default_value = "")]
-    pub(crate) run: String,
     /// Show also what the code contradicts
     #[arg(long)]
     pub(crate) include_stale: bool,

@@ -1,5 +1,6 @@
 //! `ken archive`: one entry, or all that nobody confirmed for long.
 
+use ken_core::id::EntryId;
 use serde::Serialize;
 
 use super::Session;
@@ -10,13 +11,21 @@ use crate::print::counted;
 #[derive(Serialize)]
 struct ArchivedObject {
     schema: &'static str,
-    older_than_days: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    older_than_days: Option<u32>,
     archived: Vec<String>,
 }
 
 pub(super) fn run(session: &mut Session<'_>, args: &ArchiveArgs) -> Result<Exit, Failure> {
     if let Some(days) = args.older_than {
-        return older_than(session, days);
+        let ids = session.write(|engine, by| Ok(engine.archive_older_than(days, by)?))?;
+        let why = format!("that nobody confirmed for {days} days");
+        return archived(session, &ids, Some(days), &why);
+    }
+    if let Some(thread) = &args.thread {
+        let ids = session.write(|engine, by| Ok(engine.archive_thread(thread, by)?))?;
+        let why = format!("of the thread {thread} that reach no further");
+        return archived(session, &ids, None, &why);
     }
     let wanted = args.id.as_deref().unwrap_or_default();
     let entry = session.write(|engine, by| {
@@ -30,13 +39,17 @@ pub(super) fn run(session: &mut Session<'_>, args: &ArchiveArgs) -> Result<Exit,
     )
 }
 
-fn older_than(session: &mut Session<'_>, days: u32) -> Result<Exit, Failure> {
-    let ids = session.write(|engine, by| Ok(engine.archive_older_than(days, by)?))?;
+fn archived(
+    session: &mut Session<'_>,
+    ids: &[EntryId],
+    older_than_days: Option<u32>,
+    why: &str,
+) -> Result<Exit, Failure> {
     let archived: Vec<String> = ids.iter().map(ToString::to_string).collect();
     if session.is_json() {
         let object = ArchivedObject {
             schema: "ken.archive.v1",
-            older_than_days: days,
+            older_than_days,
             archived,
         };
         session.printer.json(&object)?;
@@ -46,8 +59,8 @@ fn older_than(session: &mut Session<'_>, days: u32) -> Result<Exit, Failure> {
         session.printer.line(id)?;
     }
     let count = counted(ids.len() as u64, "entry", "entries");
-    session.printer.talk(format_args!(
-        "archived {count} that nobody confirmed for {days} days"
-    ))?;
+    session
+        .printer
+        .talk(format_args!("archived {count} {why}"))?;
     Ok(Exit::Fine)
 }

@@ -31,15 +31,19 @@ pub(super) fn run(session: &mut Session<'_>, args: &BriefArgs) -> Result<Exit, F
     };
     let start = session.surroundings.start.clone();
     let progress = Progress::start(session.printer, "reading entries", None);
-    let brief = session.read(|engine| {
+    let reader = session.surroundings.reader();
+    let run = session.surroundings.run().unwrap_or_default().to_owned();
+    let (brief, known) = session.read(|engine| {
         let mut asked = hand::asked(engine, &start, &args.task, &args.hand)?;
         if asked.paths.is_empty() {
             asked.paths = engine.paths_in_hand();
         }
-        let search = search(asked, role);
-        Ok(progress.during(|it| engine.brief(&search, &mut |at, all| it.come_to(at, all)))?)
+        let search = search(asked, role, run);
+        let mut brief =
+            progress.during(|it| engine.brief(&search, &mut |at, all| it.come_to(at, all)))?;
+        let known = engine.hand_over(&mut brief, portion, reader.as_ref())?;
+        Ok((brief, known))
     })?;
-    let known = brief.known.page(portion);
     let served_by = brief.known.served_by.name();
     let text = surface::brief(&brief.norms, &known, served_by);
     if !session.is_json() {
@@ -57,12 +61,12 @@ pub(super) fn run(session: &mut Session<'_>, args: &BriefArgs) -> Result<Exit, F
 }
 
 /// Nobody asked for these entries by name, so only what surely fits is told.
-fn search(asked: Asked, role: Option<Role>) -> Search {
+fn search(asked: Asked, role: Option<Role>, run: String) -> Search {
     Search {
         query: asked.text,
         paths: asked.paths,
         role,
-        run: Some(String::new()),
+        run: Some(run),
         floor: Floor::Strict,
         ..Search::default()
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use ken_core::run::How;
 use ken_engine::export::Form;
 use serde::Serialize;
 
@@ -28,7 +29,13 @@ pub(super) fn run(session: &mut Session<'_>, args: &ExportArgs) -> Result<Exit, 
         return Err(Failure::usage("an OKF bundle is a folder of files").with_hint("add --out DIR"));
     }
     let filter = args.filter.to_filter();
-    let files = session.read(|engine| Ok(engine.export(&filter, form)?))?;
+    let reader = session.surroundings.reader();
+    let files = session.read(|engine| {
+        if let Some(reader) = &reader {
+            engine.note_saw_everything(reader, How::Pull)?;
+        }
+        Ok(engine.export(&filter, form)?)
+    })?;
     let Some(out) = &args.out else {
         for text in files.values() {
             session.printer.text(text)?;

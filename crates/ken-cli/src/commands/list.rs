@@ -1,6 +1,7 @@
 //! `ken list`: one line an entry, newest first.
 
 use ken_core::entry::Entry;
+use ken_core::run::How;
 
 use super::Session;
 use crate::args::ListArgs;
@@ -22,7 +23,11 @@ const TITLE_COLUMN: usize = 4;
 
 pub(super) fn run(session: &mut Session<'_>, args: &ListArgs) -> Result<Exit, Failure> {
     let filter = args.filter.to_filter();
-    let entries = session.read(|engine| Ok(engine.list(&filter)?))?;
+    let entries = session.read_shown(
+        How::Pull,
+        |engine| Ok(engine.list(&filter)?),
+        |entries| entries.iter().map(|entry| entry.id).collect(),
+    )?;
     if session.is_json() {
         for entry in &entries {
             session.printer.json(&EntryObject::new(entry))?;

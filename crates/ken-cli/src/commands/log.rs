@@ -1,15 +1,19 @@
 //! `ken log`: what happened to an entry, oldest first, with authors.
 
+use ken_core::run::How;
+use ken_engine::Engine;
+
 use super::Session;
 use crate::args::IdArgs;
 use crate::failure::{Exit, Failure};
 use crate::print::event_text::{EventObject, event_text};
 
 pub(super) fn run(session: &mut Session<'_>, args: &IdArgs) -> Result<Exit, Failure> {
-    let history = session.read(|engine| {
+    let ask = |engine: &mut Engine| {
         let id = engine.find(&args.id)?.id;
-        Ok(engine.history(id)?)
-    })?;
+        Ok((id, engine.history(id)?))
+    };
+    let (_, history) = session.read_shown(How::Show, ask, |(id, _)| vec![*id])?;
     let width = session.printer.width();
     for recorded in &history {
         if session.is_json() {

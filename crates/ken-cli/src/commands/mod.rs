@@ -10,21 +10,25 @@ mod brief;
 mod browse;
 mod cite;
 mod completions;
+mod confidence;
 mod confirm;
 mod doctor;
 mod drift;
 mod export;
+mod feedback;
 mod friction;
 mod hand;
 mod index;
 mod init;
 mod ledger;
+mod lift;
 mod link;
 mod list;
 mod log;
 mod man;
 mod mark;
 mod model;
+mod observe;
 mod promote;
 mod quarantine;
 mod reanchor;
@@ -33,6 +37,7 @@ mod render;
 mod restore;
 mod retract;
 mod revise;
+mod run;
 mod scoring;
 mod search;
 mod show;
@@ -49,6 +54,8 @@ use std::fmt::Display;
 use clap::FromArgMatches as _;
 use ken_core::actor::Actor;
 use ken_core::entry::Entry;
+use ken_core::id::EntryId;
+use ken_core::run::How;
 use ken_core::text::Note;
 use ken_engine::Engine;
 use ken_engine::notice::Notice;
@@ -125,6 +132,11 @@ impl Session<'_> {
             Verb::Browse(args) => browse::run(self, &args),
             Verb::Show(args) => show::run(self, &args),
             Verb::Revise(args) => revise::run(self, *args),
+            Verb::Run(command) => run::run(self, *command),
+            Verb::Observe(args) => observe::run(self, *args),
+            Verb::Feedback(args) => feedback::run(self, &args),
+            Verb::Lift(args) => lift::run(self, &args),
+            Verb::Confidence(command) => confidence::run(self, command),
             Verb::Cite(args) => cite::run(self, args),
             Verb::Confirm(args) => confirm::run(self, &args),
             Verb::Retract(args) => retract::run(self, args),
@@ -191,6 +203,23 @@ impl Session<'_> {
         let result = ask(&mut engine);
         self.printer.notices(&engine.take_notices())?;
         result
+    }
+
+    /// Opens the ledger, asks it something, and writes down which entries the answer shows to an agent.
+    fn read_shown<T>(
+        &mut self,
+        how: How,
+        ask: impl FnOnce(&mut Engine) -> Result<T, Failure>,
+        shown: impl FnOnce(&T) -> Vec<EntryId>,
+    ) -> Result<T, Failure> {
+        let reader = self.surroundings.reader();
+        self.read(|engine| {
+            let answer = ask(engine)?;
+            if let Some(reader) = &reader {
+                engine.note_shown(reader, &shown(&answer), how)?;
+            }
+            Ok(answer)
+        })
     }
 
     /// Returns whether the answer is JSON.

@@ -1,6 +1,7 @@
 //! `ken search`: the few entries that answer, and why they do.
 
 use ken_core::id::EntryId;
+use ken_core::run::How;
 use ken_core::score::{Explained, Withheld};
 use ken_core::surface::{self, BUDGET, LeftOut, NOTHING_FOUND, Page, Shown, Tier};
 use ken_core::text::{visible, word};
@@ -87,7 +88,9 @@ pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, F
     let start = session.surroundings.start.clone();
     let progress = Progress::start(session.printer, "reading entries", None);
     let is_question = args.hand.is_empty();
-    let (search, answer, today) = session.read(|engine| {
+    let (reader, run) = (session.surroundings.reader(), session.surroundings.run());
+    let run = run.unwrap_or_default().to_owned();
+    let (search, answer, page, today) = session.read(|engine| {
         let asked = hand::asked(engine, &start, &args.query, &args.hand)?;
         let search = Search {
             query: asked.text,
@@ -95,7 +98,7 @@ pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, F
             filter: args.which.to_filter(),
             role,
             thread: args.thread,
-            run: (!args.mean).then_some(args.run),
+            run: (!args.mean).then_some(run),
             floor: args.threshold,
             include_stale: args.include_stale,
         };
@@ -105,9 +108,13 @@ pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, F
             // An answer is worth no less where this cannot be noted.
             let _ = engine.note_missed(&search, &answer);
         }
-        Ok((search, answer, engine.now().date()))
+        let page = answer.page(portion);
+        if let Some(reader) = &reader {
+            let shown: Vec<EntryId> = page.shown.iter().map(|it| it.id).collect();
+            engine.note_shown(reader, &shown, How::Pull)?;
+        }
+        Ok((search, answer, page, engine.now().date()))
     })?;
-    let page = answer.page(portion);
     if session.is_json() {
         let object = object(&search.query, &answer, &page);
         session.printer.json(&object)?;

@@ -3,32 +3,43 @@
 use ken_core::canonical;
 use ken_core::entry::Entry;
 use ken_core::event::Recorded;
+use ken_core::run::How;
 use ken_engine::Engine;
 
 use super::Session;
-use crate::args::{Format, IdArgs, Surface};
+use crate::args::{Format, ShowArgs, Surface};
 use crate::failure::{Exit, Failure};
 use crate::print::entry_json::EntryObject;
 use crate::print::entry_text;
+use crate::print::worth::grounds_text;
 
-pub(super) fn run(session: &mut Session<'_>, args: &IdArgs) -> Result<Exit, Failure> {
+pub(super) fn run(session: &mut Session<'_>, args: &ShowArgs) -> Result<Exit, Failure> {
     let default = match session.surface {
         Surface::Top => Format::Text,
         Surface::Knowledge => Format::Json,
     };
-    let (entry, versions) = session.read(|engine| {
-        let entry = engine.find(&args.id)?;
+    let ask = |engine: &mut Engine| {
+        let entry = engine.find(&args.which.id)?;
         let versions = versions(engine, &entry)?;
-        Ok((entry, versions))
-    })?;
+        let grounds = args
+            .explain
+            .then(|| engine.grounds_of(&entry))
+            .transpose()?;
+        Ok((entry, versions, grounds))
+    };
+    let (entry, versions, grounds) =
+        session.read_shown(How::Show, ask, |(entry, ..)| vec![entry.id])?;
     if !session.printer.is_json(default) {
         let width = session.printer.width();
         session
             .printer
             .text(entry_text::render(&entry, &versions, width))?;
+        if let Some(grounds) = &grounds {
+            session.printer.text(grounds_text(&entry, grounds))?;
+        }
         return Ok(Exit::Fine);
     }
-    let object = EntryObject::new(&entry).asked_for(&entry, &args.id);
+    let object = EntryObject::new(&entry).asked_for(&entry, &args.which.id);
     match session.surface {
         Surface::Top => session.printer.json(&object)?,
         Surface::Knowledge => session.printer.line(canonical::to_string(&object))?,

@@ -10,8 +10,10 @@ pub(crate) mod gate;
 pub(crate) mod hits;
 mod notice;
 pub(crate) mod progress;
+pub(crate) mod run_text;
 pub(crate) mod sarif;
 pub(crate) mod table;
+pub(crate) mod worth;
 
 use std::ffi::OsString;
 use std::fmt::{Display, Write as _};

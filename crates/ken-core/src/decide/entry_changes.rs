@@ -144,7 +144,7 @@ pub fn archive(entry: &Entry, because: ArchiveReason) -> Result<Draft, Refusal> 
     }
     let rests_on = match because {
         ArchiveReason::Decay => entry.confirmation.by,
-        ArchiveReason::Age | ArchiveReason::Manual => None,
+        ArchiveReason::Age | ArchiveReason::Manual | ArchiveReason::Thread => None,
     };
     Ok(about(entry, Body::Archived(Archived { because, rests_on })))
 }

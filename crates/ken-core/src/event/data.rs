@@ -4,6 +4,8 @@
 //! Amounts that are added up (weights, counts) are integers in thousandths, so that sums do not
 //! depend on the order of addition.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -273,6 +275,14 @@ data! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         strategy: Option<Tag>,
         agents: Vec<Actor>,
+        /// How many agents had each role.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        roles: BTreeMap<Tag, u32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thread: Option<Tag>,
+        /// From the first note to the last.
+        #[serde(default)]
+        duration_ms: u64,
     }
     /// What a run did to the entries it touched.
     RunEffects { run: String, effects: Vec<Effect>, }
@@ -364,7 +374,7 @@ words! {
     /// How somebody came to agree with an entry.
     Provenance { Independent, Primed, Unwitnessed, Manual, }
     /// Why an entry was laid aside.
-    ArchiveReason { Decay, Age, Manual, }
+    ArchiveReason { Decay, Age, Manual, Thread, }
     /// Why a claim was taken back; `false` and `unwanted` leave a tombstone.
     RetractReason { False, Unwanted, Duplicate, Obsolete, Withdrawn, }
     /// Whose wording a merge kept.

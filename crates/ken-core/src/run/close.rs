@@ -72,6 +72,9 @@ pub fn close(
             cost_micros: ending.cost_micros,
             strategy: ending.strategy.clone(),
             agents: run.agents.keys().cloned().collect(),
+            roles: run.roles(),
+            thread: run.thread.clone(),
+            duration_ms: run.last.millis().saturating_sub(run.opened.millis()),
         },
         effects: Vec::new(),
         found: BTreeMap::new(),
@@ -137,7 +140,8 @@ impl Closer<'_> {
         let agents = || self.run.agents.iter();
         let saw = |agent: &Agent| agent.shown.contains_key(&id) || agent.told.contains(&id);
         let shown = agents().any(|(_, agent)| saw(agent));
-        let used = agents().any(|(_, agent)| agent.used.contains(&id));
+        let used = |agent: &Agent| agent.used.contains(&id) || agent.cites.contains(&id);
+        let used = agents().any(|(_, agent)| used(agent));
         let blind =
             self.counts() && agents().any(|(name, agent)| self.had_a_chance(name, agent, it));
         let weight = match used {
@@ -232,6 +236,17 @@ impl Closer<'_> {
             | Status::Stale
             | Status::Rejected => None,
         }
+    }
+}
+
+impl Run {
+    /// Returns how many agents had each role.
+    fn roles(&self) -> BTreeMap<Tag, u32> {
+        let mut roles = BTreeMap::new();
+        for role in self.agents.values().filter_map(|it| it.member.role.clone()) {
+            *roles.entry(role).or_default() += 1;
+        }
+        roles
     }
 }
 

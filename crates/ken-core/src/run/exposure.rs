@@ -41,6 +41,7 @@ impl Run {
             sight.entries.extend(&agent.told);
             sight.entries.extend(&agent.cites);
             sight.entries.extend(&agent.used);
+            sight.entries.extend(&agent.added);
             open.extend(&agent.member.told_by);
         }
         sight

@@ -18,7 +18,7 @@ use crate::actor::Actor;
 use crate::anchor::Anchor;
 use crate::event::{Arm, Outcome};
 use crate::id::EntryId;
-use crate::text::{Note as Words, Statement, Tag};
+use crate::text::{Note as Words, Statement, Step, Tag};
 use crate::time::Timestamp;
 
 /// Agents a run may have.
@@ -79,6 +79,8 @@ pub enum Note {
     },
     /// An agent worked with entries it was given.
     Used { agent: Actor, entries: Vec<EntryId> },
+    /// An agent wrote entries.
+    Added { agent: Actor, entries: Vec<EntryId> },
     /// An agent found something.
     Observed {
         agent: Actor,
@@ -142,7 +144,7 @@ pub struct Finding {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Anchor>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub verify: Vec<Words>,
+    pub verify: Vec<Step>,
     /// From 0 to 10, in thousandths.
     #[serde(default)]
     pub severity_milli: u16,
@@ -206,6 +208,7 @@ pub struct Agent {
     pub heard: BTreeSet<Actor>,
     pub cites: BTreeSet<EntryId>,
     pub used: BTreeSet<EntryId>,
+    pub added: BTreeSet<EntryId>,
     pub findings: Vec<Found>,
     pub outcome: Option<Outcome>,
 }
@@ -282,6 +285,7 @@ impl Run {
                 agent, cites, to, ..
             } => self.said(&agent, &cites, to),
             Note::Used { agent, entries } => self.agent(agent).used.extend(entries),
+            Note::Added { agent, entries } => self.agent(agent).added.extend(entries),
             Note::Observed {
                 agent,
                 finding,
@@ -310,6 +314,15 @@ impl Run {
 }
 
 impl Agent {
+    /// Returns every entry it had to do with, those only chance decided about included.
+    pub fn touched(&self) -> impl Iterator<Item = EntryId> + '_ {
+        let seen = self.shown.keys().chain(self.offers.keys());
+        let said = self.told.iter().chain(&self.cites);
+        let done = self.used.iter().chain(&self.added);
+        let found = self.findings.iter().flat_map(|it| &it.says);
+        seen.chain(said).chain(done).chain(found).copied()
+    }
+
     /// Adds a finding, once.
     fn observe(&mut self, finding: Finding, says: BTreeSet<EntryId>) {
         let is_room = self.findings.len() < FINDINGS_MAX;

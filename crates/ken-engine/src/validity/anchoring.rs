@@ -74,6 +74,11 @@ impl Engine {
         self.ground_both(evidence, conditions, &mut None)
     }
 
+    /// Does the same for anchors alone.
+    pub(crate) fn ground_anchors(&mut self, evidence: &mut [Anchor]) -> Result<(), Error> {
+        self.ground_both(evidence, &[], &mut None)
+    }
+
     fn ground_both(
         &mut self,
         evidence: &mut [Anchor],

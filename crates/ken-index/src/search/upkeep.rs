@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use ken_core::content::Content;
 use ken_core::entry::Entry;
 use ken_embed::{Embedder, Vector};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
@@ -42,8 +43,7 @@ pub(crate) fn note_all(db: &Connection) -> Result<(), IndexError> {
 ///
 /// Vectors go by the block; the next search makes the others again.
 pub(crate) fn forget(db: &Connection, key: i64) -> Result<(), IndexError> {
-    db.prepare_cached("DELETE FROM texts WHERE rowid = ?1")?
-        .execute([key])?;
+    remove_words(db, key)?;
     let (block, first, last) = block_of(key);
     db.prepare_cached("DELETE FROM vectors WHERE block = ?1")?
         .execute([block])?;
@@ -110,8 +110,7 @@ impl Index {
         }
         let tx = self.begin()?;
         for key in unread(&tx)? {
-            let entry = rows::entry_at(&tx, key)?.filter(Entry::is_live);
-            write_words(&tx, key, entry.as_ref())?;
+            write_words(&tx, key, rows::entry_at(&tx, key)?.as_ref())?;
         }
         tx.execute_batch("UPDATE unsearched SET worded = 1")?;
         write_count(&tx)?;
@@ -210,8 +209,9 @@ impl Made {
 fn bring_up(db: &Connection, keys: &[i64], made: Option<&Made>) -> Result<(), IndexError> {
     let mut writer = made.map(|made| Writer::new(db, made.dimension));
     for key in keys {
-        let entry = rows::entry_at(db, *key)?.filter(Entry::is_live);
+        let entry = rows::entry_at(db, *key)?;
         write_words(db, *key, entry.as_ref())?;
+        let entry = entry.filter(Entry::is_live);
         let (Some(writer), Some(made)) = (&mut writer, made) else {
             settle(db, *key)?;
             continue;
@@ -251,13 +251,35 @@ fn meaning(entry: &Entry) -> String {
     text
 }
 
-/// Writes the words of an entry, or takes them away.
+/// Takes the words of an entry away.
+fn remove_words(db: &Connection, key: i64) -> Result<(), IndexError> {
+    for query in [
+        "DELETE FROM texts WHERE rowid = ?1",
+        "DELETE FROM aside WHERE rowid = ?1",
+    ] {
+        db.prepare_cached(query)?.execute([key])?;
+    }
+    Ok(())
+}
+
+/// Writes the words of an entry, or takes them away; those of one that was laid aside where only
+/// [`worded_like`](Index::worded_like) looks.
 fn write_words(db: &Connection, key: i64, entry: Option<&Entry>) -> Result<(), IndexError> {
-    db.prepare_cached("DELETE FROM texts WHERE rowid = ?1")?
-        .execute([key])?;
-    let Some(content) = entry.and_then(|entry| entry.content.as_ref()) else {
+    remove_words(db, key)?;
+    let Some((entry, content)) = entry.and_then(|it| Some((it, it.content.as_ref()?))) else {
         return Ok(());
     };
+    if entry.is_live() {
+        return write_live(db, key, content);
+    }
+    if entry.archived.is_some() && entry.retracted.is_none() {
+        db.prepare_cached("INSERT INTO aside (rowid, statement) VALUES (?1, ?2)")?
+            .execute(params![key, spread(content.statement.as_str())])?;
+    }
+    Ok(())
+}
+
+fn write_live(db: &Connection, key: i64, content: &Content) -> Result<(), IndexError> {
     let joined = |words: Vec<String>| spread(&words.join(" "));
     let tags = content.tags.iter().map(ToString::to_string).collect();
     let places = content

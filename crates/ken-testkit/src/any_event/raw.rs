@@ -143,6 +143,9 @@ fn raw_line(play: &mut Play, turn: &mut Turn, v: u32, type_name: &str, body: &Va
         cost_micros: 0,
         strategy: None,
         agents: Vec::new(),
+        roles: std::collections::BTreeMap::new(),
+        thread: None,
+        duration_ms: 0,
     });
     let id = play.fresh_id(turn);
     let draft = Draft {

@@ -1,5 +1,7 @@
 //! Changes that belong to no single entry.
 
+use std::collections::BTreeMap;
+
 use ken_core::content::FrictionType;
 use ken_core::decide::Draft;
 use ken_core::event::{
@@ -140,6 +142,9 @@ fn run(play: &mut Play, turn: &mut Turn) -> Body {
             cost_micros: 1,
             strategy: None,
             agents: vec![turn.by.clone()],
+            roles: BTreeMap::from([("reviewer".parse().unwrap(), 1)]),
+            thread: None,
+            duration_ms: 1,
         }),
         1 => Body::RetrievalMissed(RetrievalMissed {
             query: play.text("how does {} work"),

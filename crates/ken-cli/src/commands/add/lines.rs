@@ -128,7 +128,8 @@ fn write_batch(
     batch: Batch,
     (by, progress): (&Actor, &Progress),
 ) -> Result<u64, Failure> {
-    let ids = engine.add_many(batch.proposals, by)?;
+    let reader = session.surroundings.as_reader(by);
+    let ids = engine.add_for(&reader, batch.proposals)?;
     for id in &ids {
         if session.is_json() {
             let entry = engine.entry(*id)?;

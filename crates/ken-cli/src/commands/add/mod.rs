@@ -22,9 +22,11 @@ pub(super) fn run(session: &mut Session<'_>, args: &AddArgs) -> Result<Exit, Fai
         None => EntryInput::default(),
     };
     input.apply(args)?;
+    let surroundings = session.surroundings.clone();
     let entry = session.write(|engine, by| {
         let proposal = input.proposal(engine, by)?;
-        Ok(engine.add(proposal, by)?)
+        let added = engine.add_for(&surroundings.as_reader(by), vec![proposal])?;
+        Ok(engine.entry(added[0])?)
     })?;
     tell_quarantine(session, &entry)?;
     let file = entry.file_name().unwrap_or_default();

@@ -1,0 +1,336 @@
+//! Closing a run: what it touched is gathered, the core decides, the ledger keeps it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ken_core::actor::Actor;
+use ken_core::citation::{Evidence, EvidenceType};
+use ken_core::content::Content;
+use ken_core::decide::{self, Draft, Proposal};
+use ken_core::entry::Entry;
+use ken_core::event::{ArchiveReason, Body, Origin, Outcome, Provenance, SourceRun};
+use ken_core::facts::Validity;
+use ken_core::id::{EntryId, EventId};
+use ken_core::review::{REVIEW_KEY, ReviewPolicy};
+use ken_core::run::accumulate::{Gain, gain};
+use ken_core::run::close::{Closing, Ending, Touched, close};
+use ken_core::run::exposure::Sight;
+use ken_core::run::{Finding, Manner, Run};
+use ken_core::status::Status;
+use ken_core::store::Store as _;
+use ken_core::time::Date;
+
+use super::store::Store;
+use crate::engine::Engine;
+use crate::entries::chunks;
+use crate::error::Error;
+use crate::tombstone::says_same;
+
+/// Effects in one event: a line of the ledger has at most 64 KiB.
+const EFFECTS_MAX: usize = 100;
+
+/// Keeps the id of a run's last event apart from any other use of the hash.
+const DOMAIN: &[u8] = b"ken run closed 1";
+
+/// What closing a run did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Closed {
+    pub run: Run,
+    pub closing: Closing,
+    /// Entries its findings became.
+    pub gained: Vec<EntryId>,
+    /// Findings that were not taken up, and why.
+    pub refused: Vec<(Finding, String)>,
+}
+
+/// What findings became.
+#[derive(Debug, Default)]
+struct Taken {
+    gained: Vec<EntryId>,
+    refused: Vec<(Finding, String)>,
+}
+
+impl Engine {
+    /// Closes a run and writes down everything that follows from it.
+    pub fn close_run(&mut self, id: &str, ending: &Ending, by: &Actor) -> Result<Closed, Error> {
+        let store = Store::of(&self.place)?;
+        // Two that close at once would count everything twice.
+        let _lock = store.lock()?;
+        let mut run = self.run(id)?;
+        self.absorb_before_writing()?;
+        let last = last_event(&run);
+        // It stands where a process was stopped between writing it and removing the notes.
+        let is_written = self.index.event(last)?.is_some();
+        let Taken { gained, refused } = match is_written {
+            true => Taken::default(),
+            false => self.accumulate(&mut run, ending, by)?,
+        };
+        let touched = self.touched(&run)?;
+        let closing = self.decide_closing(&run, ending, &touched)?;
+        if !is_written {
+            let drafts = drafts(&closing, &touched, last, self.now().date())?;
+            for batch in chunks(drafts) {
+                self.record_as(batch, by)?;
+            }
+        }
+        store.close(&run)?;
+        self.render_due()?;
+        Ok(Closed {
+            run,
+            closing,
+            gained,
+            refused,
+        })
+    }
+
+    /// Returns when silence lays an entry aside in this workspace.
+    pub fn review_policy(&self) -> Result<ReviewPolicy, Error> {
+        let workspace = self.index.workspace()?;
+        let own = workspace.config(REVIEW_KEY);
+        let own = own.and_then(|it| serde_json::from_value(it.value.clone()).ok());
+        Ok(own.unwrap_or_default())
+    }
+
+    fn decide_closing(
+        &self,
+        run: &Run,
+        ending: &Ending,
+        touched: &[Touched],
+    ) -> Result<Closing, Error> {
+        let mut before = BTreeMap::new();
+        for agent in run.agents.keys() {
+            before.insert(agent, self.seen_before(run, agent)?);
+        }
+        let before = |agent: &Actor| before.get(agent).cloned().unwrap_or_default();
+        let policy = self.review_policy()?;
+        let today = self.now().date();
+        Ok(close(run, ending, touched, &before, policy, today))
+    }
+
+    /// Returns every entry a run showed, withheld, used, wrote or found again.
+    fn touched(&mut self, run: &Run) -> Result<Vec<Touched>, Error> {
+        let mut found_by: BTreeMap<EntryId, BTreeSet<Actor>> = BTreeMap::new();
+        for (name, agent) in &run.agents {
+            for id in agent.touched() {
+                found_by.entry(id).or_default();
+            }
+            for id in agent.findings.iter().flat_map(|it| &it.says) {
+                found_by.entry(*id).or_default().insert(name.clone());
+            }
+        }
+        let mut entries = Vec::with_capacity(found_by.len());
+        for id in found_by.keys() {
+            entries.extend(self.index.entry(*id)?);
+        }
+        // What a newer ken wrote this one may only read.
+        entries.retain(|entry| !entry.is_read_only());
+        let validity = self.validity_of(entries.iter().filter(|it| needs_validity(run, it)))?;
+        let touched = entries.into_iter().map(|entry| Touched {
+            validity: validity
+                .get(&entry.id)
+                .copied()
+                .unwrap_or(Validity::Unverifiable),
+            same: same_claim(run, &entry),
+            found_by: found_by.remove(&entry.id).unwrap_or_default(),
+            entry,
+        });
+        Ok(touched.collect())
+    }
+
+    /// Returns what an agent saw before a run: in its session, and outside any run.
+    fn seen_before(&self, run: &Run, agent: &Actor) -> Result<Sight, Error> {
+        let session = run
+            .agents
+            .get(agent)
+            .and_then(|it| it.member.session.clone());
+        let store = Store::of(&self.place)?;
+        let mut seen = match &session {
+            Some(session) => store.session(session)?,
+            None => Sight::default(),
+        };
+        for other in self.open_runs()? {
+            let theirs = other.agents.get(agent);
+            let is_another =
+                |it: &Option<String>| it.is_some() && session.is_some() && *it != session;
+            let apart = theirs.is_none_or(|it| is_another(&it.member.session));
+            if other.manner == Manner::Implicit && other.id != run.id && !apart {
+                let sight = other.sight(agent);
+                seen.entries.extend(sight.entries);
+                seen.everything |= sight.everything;
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Makes entries of findings that nobody has said before; notes which entries say the others.
+    fn accumulate(&mut self, run: &mut Run, ending: &Ending, by: &Actor) -> Result<Taken, Error> {
+        let groups = self.new_findings(run)?;
+        let mut taken = Taken::default();
+        for group in groups {
+            let group: Vec<(&Actor, &Finding)> = group.iter().map(|(a, f)| (a, f)).collect();
+            let Some(gained) = gain(run, ending.outcome, &group) else {
+                continue;
+            };
+            match self.take_up(&gained, run, ending, by) {
+                Ok(id) => taken.gained.push(id),
+                Err(why @ (Error::Refused(_) | Error::Ungrounded { .. } | Error::Guarded(_))) => {
+                    taken.refused.push((gained.finding, why.to_string()))
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Returns the findings that no entry says now, those together that say the same.
+    fn new_findings(&mut self, run: &mut Run) -> Result<Vec<Vec<(Actor, Finding)>>, Error> {
+        let mut groups: Vec<Vec<(Actor, Finding)>> = Vec::new();
+        for (name, agent) in &mut run.agents {
+            for found in &mut agent.findings {
+                if found.says.is_empty() {
+                    // Somebody else may have written it down since.
+                    found.says = self.entries_saying(&found.finding.statement)?;
+                }
+                if !found.says.is_empty() {
+                    continue;
+                }
+                let same = |group: &&mut Vec<(Actor, Finding)>| {
+                    let (_, first) = &group[0];
+                    says_same(&first.statement, &found.finding.statement)
+                };
+                let one = (name.clone(), found.finding.clone());
+                match groups.iter_mut().find(same) {
+                    Some(group) => group.push(one),
+                    None => groups.push(vec![one]),
+                }
+            }
+        }
+        Ok(groups)
+    }
+
+    /// Adds an entry, through the same door as every other.
+    fn take_up(
+        &mut self,
+        gained: &Gain,
+        run: &Run,
+        ending: &Ending,
+        by: &Actor,
+    ) -> Result<EntryId, Error> {
+        let (today, now) = (self.now().date(), self.now());
+        let mut proposal = proposal(gained, run, ending, now)?;
+        proposal.thread = run.thread.clone();
+        let id = self.add_many(vec![proposal], by)?.remove(0);
+        let entry = self.entry(id)?;
+        let mut drafts = Vec::new();
+        if gained.is_convergent {
+            let provenance = Provenance::Independent;
+            drafts.push(decide::find_again(&entry, provenance, &run.id, today)?);
+        }
+        if ending.outcome == Outcome::Succeeded {
+            drafts.push(decide::rise(&entry, Status::Active)?);
+        }
+        self.record(drafts, by)?;
+        Ok(id)
+    }
+}
+
+/// Returns the entry a finding becomes; its grounds are what the finding names and the run itself.
+fn proposal(
+    gained: &Gain,
+    run: &Run,
+    ending: &Ending,
+    now: ken_core::time::Timestamp,
+) -> Result<Proposal, Error> {
+    let finding = &gained.finding;
+    let mut content = Content::new(finding.statement.clone());
+    content.evidence.clone_from(&finding.evidence);
+    content.verify.clone_from(&finding.verify);
+    let finder = gained.found_by.first();
+    let member = finder
+        .and_then(|it| run.agents.get(it))
+        .map(|it| &it.member);
+    content.lens = member.and_then(|it| it.lens.clone());
+    let reference = run.id.parse();
+    let evidence = Evidence {
+        evidence_type: EvidenceType::Transcript,
+        evidence_ref: reference.map_err(|error| Error::Usage(format!("{error}")))?,
+    };
+    let cited = evidence.cite(finder.unwrap_or(&run.by), now);
+    let mut proposal = Proposal::new(gained.kind, content, vec![cited], Origin::Agent);
+    proposal.run = Some(SourceRun {
+        id: run.id.clone(),
+        outcome: Some(ending.outcome),
+    });
+    Ok(proposal)
+}
+
+/// Whether what the code says about an entry matters: only for what was used, where it decides how evidence ages.
+fn needs_validity(run: &Run, entry: &Entry) -> bool {
+    let mut agents = run.agents.values();
+    agents.any(|agent| agent.used.contains(&entry.id) || agent.cites.contains(&entry.id))
+}
+
+/// Returns an entry and all that say the same: what it was made of, what it became, what it is linked to, and
+/// what a finding was taken for together with it.
+fn same_claim(run: &Run, entry: &Entry) -> BTreeSet<EntryId> {
+    let mut same = BTreeSet::from([entry.id]);
+    same.extend(&entry.merged_from);
+    same.extend(entry.merged_into);
+    same.extend(entry.superseded_by);
+    same.extend(entry.links.iter().map(|link| link.to));
+    let findings = run.agents.values().flat_map(|agent| &agent.findings);
+    for found in findings.filter(|it| it.says.contains(&entry.id)) {
+        same.extend(&found.says);
+    }
+    same
+}
+
+/// Returns the id of the last event of a run: closing it again would write the same.
+fn last_event(run: &Run) -> EventId {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(DOMAIN);
+    hasher.update(run.id.as_bytes());
+    hasher.update(&run.opened.millis().to_le_bytes());
+    let mut bytes = [0; 16];
+    hasher.finalize_xof().fill(&mut bytes);
+    EventId::new(run.opened, u128::from_le_bytes(bytes))
+}
+
+/// Returns what is written down; that the run ended comes last.
+fn drafts(
+    closing: &Closing,
+    touched: &[Touched],
+    last: EventId,
+    today: Date,
+) -> Result<Vec<(Option<EventId>, Draft)>, Error> {
+    let run = &closing.closed.run;
+    let mut drafts = Vec::new();
+    let mut effects = closing.effects.clone();
+    // Those that were used stand together, so that they are known to go together.
+    effects.sort_by_key(|it| (it.alpha_milli == 0, it.entry));
+    drafts.extend(
+        effects
+            .chunks(EFFECTS_MAX)
+            .map(|part| decide::effects(run, part)),
+    );
+    for it in touched {
+        let (id, entry) = (it.entry.id, &it.entry);
+        if let Some(provenance) = closing.found.get(&id) {
+            drafts.push(decide::find_again(entry, *provenance, run, today)?);
+        }
+        if closing.restored.contains(&id) {
+            drafts.push(decide::restore(entry, None)?);
+        }
+        if closing.archived.contains(&id) {
+            drafts.push(decide::archive(entry, ArchiveReason::Decay)?);
+        }
+        if let Some(status) = closing.promoted.get(&id) {
+            drafts.push(decide::rise(entry, *status)?);
+        }
+    }
+    let ended = Draft {
+        about: Vec::new(),
+        body: Body::RunClosed(closing.closed.clone()),
+    };
+    let drafts = drafts.into_iter().map(|draft| (None, draft));
+    Ok(drafts.chain([(Some(last), ended)]).collect())
+}

@@ -1,0 +1,180 @@
+//! Runs: opened, noted, closed. What an agent is shown is written down before it is shown.
+//!
+//! While a run is open its notes lie on this machine ([`store`]). Reading commands add to them ([`reader`]), a
+//! finding is compared with what is known ([`matching`]), and closing decides what becomes of the entries the
+//! run touched ([`closing`]) and writes that to the ledger, where everybody learns of it.
+
+mod closing;
+mod matching;
+mod reader;
+mod store;
+
+use std::collections::BTreeSet;
+
+use ken_core::actor::Actor;
+use ken_core::event::{Outcome, RunClosed};
+use ken_core::id::EntryId;
+use ken_core::run::accumulate::SCALE_MILLI;
+use ken_core::run::close::Ending;
+use ken_core::run::{AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness};
+use ken_core::text::{Note as Words, Tag};
+use ken_core::time::Timestamp;
+
+use crate::admission::admitted_text;
+use crate::engine::Engine;
+use crate::error::Error;
+use store::Store;
+
+pub use closing::Closed;
+pub use reader::Reader;
+
+/// Milliseconds after its last note when a run that nobody closed counts as abandoned.
+pub const ABANDONED_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// A run to be opened.
+#[derive(Clone, Debug, Default)]
+pub struct NewRun {
+    /// Its name; made up where nobody gives one.
+    pub id: Option<String>,
+    pub agents: Vec<(Actor, Member)>,
+    pub witness: Witness,
+    pub thread: Option<Tag>,
+    pub task: Option<Words>,
+}
+
+/// A run that ended, as the ledger tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PastRun {
+    pub closed: RunClosed,
+    pub at: Timestamp,
+    pub by: Actor,
+}
+
+impl Engine {
+    /// Opens a run. Runs that nobody closed are closed first, as abandoned.
+    pub fn open_run(&mut self, wish: NewRun, by: &Actor) -> Result<Run, Error> {
+        self.sweep_runs(by)?;
+        if AGENTS_MAX < wish.agents.len() {
+            let told = format!("a run has at most {AGENTS_MAX} agents");
+            return Err(Error::Usage(told));
+        }
+        let id = match wish.id {
+            Some(id) => id,
+            None => format!("R-{:010x}", self.world.random() >> 88),
+        };
+        let opened = Note::Opened {
+            run: id.clone(),
+            manner: Manner::Explicit,
+            witness: wish.witness,
+            thread: wish.thread,
+            task: wish.task,
+        };
+        let joined = wish.agents.into_iter().map(|(agent, member)| Note::Joined {
+            agent,
+            member: Member {
+                declared: true,
+                ..member
+            },
+        });
+        let notes = [opened].into_iter().chain(joined);
+        let notes: Vec<Noted> = notes.map(|note| self.noted(note, by)).collect();
+        for noted in &notes {
+            admitted_note(noted)?;
+        }
+        Store::of(&self.place)?.create(&id, &notes)?;
+        self.run(&id)
+    }
+
+    /// Writes down what happened in an open run.
+    pub fn note_run(&mut self, id: &str, note: Note, by: &Actor) -> Result<(), Error> {
+        let noted = self.noted(note, by);
+        admitted_note(&noted)?;
+        Store::of(&self.place)?.append(id, &noted)
+    }
+
+    /// Writes down what an agent found, and which entries say so already.
+    pub fn observe(&mut self, reader: &Reader, mut finding: Finding) -> Result<Run, Error> {
+        let beyond = |milli: u16| SCALE_MILLI < milli;
+        if beyond(finding.severity_milli) || beyond(finding.confidence_milli) {
+            let told = "severity and confidence go from 0 to 10".to_owned();
+            return Err(Error::Usage(told));
+        }
+        self.ground_anchors(&mut finding.evidence)?;
+        let says: BTreeSet<EntryId> = self.entries_saying(&finding.statement)?;
+        let id = self.run_of(reader)?;
+        let note = Note::Observed {
+            agent: reader.agent.clone(),
+            finding: Box::new(finding),
+            says,
+        };
+        self.note_run(&id, note, &reader.agent)?;
+        self.run(&id)
+    }
+
+    /// Returns an open run.
+    pub fn run(&self, id: &str) -> Result<Run, Error> {
+        let notes = Store::of(&self.place)?.notes(id)?;
+        Run::of(notes).ok_or_else(|| Error::Usage(format!("the notes of run `{id}` are damaged")))
+    }
+
+    /// Returns every open run, the oldest first.
+    pub fn open_runs(&self) -> Result<Vec<Run>, Error> {
+        let store = Store::of(&self.place)?;
+        let mut runs = Vec::new();
+        for id in store.open()? {
+            runs.extend(Run::of(store.notes(&id)?));
+        }
+        runs.sort_by(|a, b| (a.opened, &a.id).cmp(&(b.opened, &b.id)));
+        Ok(runs)
+    }
+
+    /// Returns the runs that ended, in the order they did.
+    pub fn past_runs(&self) -> Result<Vec<PastRun>, Error> {
+        let mut runs = Vec::new();
+        for recorded in self.index.of_type("run.closed")? {
+            if let Some(closed) = recorded.event.get::<RunClosed>() {
+                runs.push(PastRun {
+                    closed: closed.clone(),
+                    at: recorded.event.at.wall,
+                    by: recorded.event.by.clone(),
+                });
+            }
+        }
+        Ok(runs)
+    }
+
+    /// Closes runs nobody has written to for long; returns which.
+    pub fn sweep_runs(&mut self, by: &Actor) -> Result<Vec<String>, Error> {
+        let now = self.now();
+        let mut swept = Vec::new();
+        for run in self.open_runs()? {
+            if run.last.plus_millis(ABANDONED_AFTER_MS) < now {
+                let ending = Ending {
+                    outcome: Outcome::Abandoned,
+                    quality_milli: None,
+                    rounds: 0,
+                    cost_micros: 0,
+                    strategy: None,
+                };
+                self.close_run(&run.id, &ending, by)?;
+                swept.push(run.id);
+            }
+        }
+        Store::of(&self.place)?.forget_old(now)?;
+        Ok(swept)
+    }
+
+    fn noted(&self, note: Note, by: &Actor) -> Noted {
+        Noted {
+            at: self.now(),
+            by: by.clone(),
+            note,
+        }
+    }
+}
+
+/// Notes are files too: no secret gets into one.
+fn admitted_note(noted: &Noted) -> Result<(), Error> {
+    let told = serde_json::to_value(noted).unwrap_or_default();
+    admitted_text(&told, &noted.by).map(drop)
+}
