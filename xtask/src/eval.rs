@@ -6,9 +6,11 @@
 #![expect(clippy::print_stdout, reason = "a table is its answer")]
 
 mod data;
+mod duplicates;
 mod figures;
 mod locomo;
 mod models;
+mod opposites;
 mod signals;
 
 use std::collections::BTreeMap;
@@ -26,8 +28,7 @@ use data::{Asked, Set, Split, Told, proposals};
 use figures::{Mean, ndcg};
 use signals::{Draws, SCORED, scored};
 
-const USAGE: &str =
-    "usage: cargo xtask eval [--dir DIR] [--split dev|test] [--model static|transformer]";
+const USAGE: &str = "usage: cargo xtask eval [duplicates] [--dir DIR] [--split dev|test] [--model static|transformer]";
 
 /// Shares of the model that are tried beside its own.
 const BLENDS: &[f64] = &[0.5, 0.6, 0.7, 0.8];
@@ -60,6 +61,14 @@ struct Plan {
 }
 
 pub(crate) fn run(repository: &Repository, options: &[&str]) -> Result<Vec<Finding>, String> {
+    if let ["duplicates", options @ ..] = options {
+        let Plan { dir, split, rung } = parse(repository, options)?;
+        let model = match rung {
+            Rung::Transformer => Some(transformer()?),
+            Rung::Static | Rung::None | Rung::Http => rung.built_in(),
+        };
+        return duplicates::report(&dir, split, model.as_deref()).map(|()| Vec::new());
+    }
     let Plan { dir, split, rung } = parse(repository, options)?;
     let set = Set::load(&dir)?;
     let configured = match rung {

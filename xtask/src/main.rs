@@ -25,6 +25,7 @@ chores:
   conformance           write docs/conformance.md from docs/conformance.toml
   conformance --check   check the table, its tests and the written document
   eval                  measure the search on lessons whose answers are known
+  eval duplicates       measure how well the same claim is told from its opposite
   purity                check what ken-core reaches and which crate uses which
   tidy                  check the rules on source files that no other tool checks
   validity              hold verdicts on real edits against parsers that fingerprints are not made with

@@ -25,6 +25,7 @@ pub mod hlc;
 pub mod id;
 pub mod kind;
 pub mod lift;
+pub mod likeness;
 pub mod posterior;
 pub mod review;
 pub mod run;

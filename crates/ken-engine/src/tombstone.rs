@@ -3,12 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use ken_core::entry::Entry;
-use ken_core::text::{Statement, comparison_words};
-
-/// Share of words two statements must have in common to count as the same claim.
-const LIKENESS_MIN: f64 = 0.8;
-/// Below this many words only equality counts: short texts are alike too easily.
-const WORDS_MIN: usize = 4;
+use ken_core::likeness::{Claim, Likeness, REWORDED_SHARE, likeness};
+use ken_core::text::Statement;
 
 /// The claims that were taken back, ready to be asked many times.
 #[derive(Debug, Default)]
@@ -21,7 +17,7 @@ pub(crate) struct Stones {
 #[derive(Debug)]
 struct Stone {
     entry: Entry,
-    words: Vec<String>,
+    claim: Claim,
 }
 
 impl Stones {
@@ -31,20 +27,20 @@ impl Stones {
             let Some(content) = &entry.content else {
                 continue;
             };
-            let words = comparison_words(content.statement.as_str());
-            for word in words.iter().collect::<BTreeSet<_>>() {
+            let claim = Claim::of(content.statement.as_str());
+            for word in claim.words().iter().collect::<BTreeSet<_>>() {
                 let places = all.by_word.entry(word.clone()).or_default();
                 places.push(all.stones.len());
             }
-            all.stones.push(Stone { entry, words });
+            all.stones.push(Stone { entry, claim });
         }
         all
     }
 
     /// Returns the retracted entry that `statement` says again.
     pub(crate) fn said_before(&self, statement: &Statement) -> Option<&Entry> {
-        let words = comparison_words(statement.as_str());
-        let set: BTreeSet<&String> = words.iter().collect();
+        let claim = Claim::of(statement.as_str());
+        let set: BTreeSet<&String> = claim.words().iter().collect();
         let mut common = vec![0_usize; self.stones.len()];
         for place in set
             .iter()
@@ -53,38 +49,17 @@ impl Stones {
         {
             common[*place] += 1;
         }
-        let enough = |common: usize| LIKENESS_MIN * set.len() as f64 <= common as f64;
+        let enough = |common: usize| REWORDED_SHARE * set.len() as f64 <= common as f64;
         let near = self.stones.iter().zip(common).filter(|(_, n)| enough(*n));
         let mut near = near.map(|(stone, _)| stone);
-        let again = |stone: &&Stone| {
-            stone.words == words || is_reworded(&set, &stone.words.iter().collect())
-        };
+        let again = |stone: &&Stone| says_again(&stone.claim, &claim);
         near.find(again).map(|stone| &stone.entry)
     }
 }
 
-/// Returns whether two statements make the same claim, also in other words.
-pub(crate) fn says_same(one: &Statement, other: &Statement) -> bool {
-    let (one, other) = (
-        comparison_words(one.as_str()),
-        comparison_words(other.as_str()),
-    );
-    one == other || is_reworded(&one.iter().collect(), &other.iter().collect())
-}
-
-/// Words in common over words in either. Order and repetition are no matter, but a word more on
-/// one side ("not", "never") always is: opposites share nearly every word.
-fn is_reworded(a: &BTreeSet<&String>, b: &BTreeSet<&String>) -> bool {
-    const OPPOSITES: [&str; 6] = ["not", "no", "never", "without", "cannot", "don"];
-    let differing = a.symmetric_difference(b);
-    if differing
-        .into_iter()
-        .any(|word| OPPOSITES.contains(&word.as_str()))
-    {
-        return false;
-    }
-    let (common, either) = (a.intersection(b).count(), a.union(b).count());
-    WORDS_MIN <= common && LIKENESS_MIN <= common as f64 / either as f64
+/// Alike in meaning is not enough: a proposal is refused over it.
+fn says_again(a: &Claim, b: &Claim) -> bool {
+    matches!(likeness(a, b, None), Likeness::Same | Likeness::Reworded)
 }
 
 #[cfg(test)]
@@ -92,8 +67,7 @@ mod tests {
     use super::*;
 
     fn alike(a: &str, b: &str) -> bool {
-        let (a, b) = (comparison_words(a), comparison_words(b));
-        a == b || is_reworded(&a.iter().collect(), &b.iter().collect())
+        says_again(&Claim::of(a), &Claim::of(b))
     }
 
     #[test]

@@ -154,7 +154,7 @@ fn strangers(path: &Path) -> Result<Vec<Asked>, String> {
     Ok(asked.collect())
 }
 
-fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, String> {
+pub(super) fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, String> {
     let wrong = |error: serde_json::Error| format!("{}: {error}", path.display());
     let text = read(path)?;
     let lines = text.lines().filter(|line| !line.trim().is_empty());

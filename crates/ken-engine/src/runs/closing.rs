@@ -19,11 +19,11 @@ use ken_core::status::Status;
 use ken_core::store::Store as _;
 use ken_core::time::Date;
 
+use super::matching::says_same;
 use super::store::Store;
 use crate::engine::Engine;
 use crate::entries::chunks;
 use crate::error::Error;
-use crate::tombstone::says_same;
 
 /// Effects in one event: a line of the ledger has at most 64 KiB.
 const EFFECTS_MAX: usize = 100;

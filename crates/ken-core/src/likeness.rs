@@ -1,0 +1,186 @@
+//! Whether two statements make the same claim.
+//!
+//! Asked in layers: the same words, the same words in another order or nearly, alike in meaning. No
+//! layer rests on an embedding alone, because opposites score highest there: what contradicts
+//! ([`Likeness::Opposed`]) is never taken for the same. Pure: the cosine comes in as a value.
+//!
+//! Thresholds of the last layer were chosen on the development split of the evaluation set so that
+//! hardly any false match is left (`docs/duplicates.md`); it misses much.
+
+mod claim;
+mod opposition;
+
+use std::collections::BTreeSet;
+
+pub use claim::Claim;
+use opposition::{agrees, is_opposed};
+
+/// From here on two entries of a harvest may say the same; below it nothing is looked at.
+pub const HARVEST_COSINE: f64 = 0.82;
+/// From here on a proposal may say what an entry says already.
+pub const INLINE_COSINE: f64 = 0.92;
+/// From here on two entries may be merged without asking, unless they contradict each other.
+pub const MERGE_COSINE: f64 = 0.98;
+
+/// Share of words two statements must have in common to be one reworded.
+pub const REWORDED_SHARE: f64 = 0.8;
+/// Below this many words in common only equality counts: short texts are alike too easily.
+pub const WORDS_MIN: usize = 4;
+
+/// Mean of cosine and containment from which two claims are alike.
+const ALIKE_WITH_COSINE: f64 = 0.88;
+/// Mean of overlap and containment from which they are, where there is no model.
+const ALIKE_BY_WORDS: f64 = 0.75;
+/// Share of stems in common that alike claims have at least.
+const ALIKE_OVERLAP: f64 = 0.3;
+/// Share of either's names in code that the other must mention.
+const NAMES_SHARE: f64 = 0.5;
+/// Containment from which two claims are about one thing, so that they can contradict each other.
+const ABOUT_ONE_THING: f64 = 0.6;
+
+/// How two claims stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Likeness {
+    /// The same words; case, punctuation and spaces aside.
+    Same,
+    /// The same words in another order, or nearly the same.
+    Reworded,
+    /// Other words for the same, as far as can be told.
+    Alike,
+    /// About one thing, and contrary.
+    Opposed,
+    /// Nothing says they are the same.
+    Different,
+}
+
+/// What may become of two entries that look like one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merging {
+    /// They may become one without asking.
+    Merge,
+    /// A person or a judge decides.
+    Judge,
+    /// They stay two.
+    Apart,
+}
+
+impl Likeness {
+    /// Returns whether both make the same claim.
+    pub fn is_match(self) -> bool {
+        match self {
+            Self::Same | Self::Reworded | Self::Alike => true,
+            Self::Opposed | Self::Different => false,
+        }
+    }
+
+    /// Returns what may become of two such entries, given how near a model finds them.
+    pub fn merging(self, cosine: Option<f64>) -> Merging {
+        let cosine = cosine.unwrap_or_default();
+        match self {
+            Self::Same => Merging::Merge,
+            Self::Opposed => Merging::Apart,
+            Self::Reworded | Self::Alike | Self::Different if MERGE_COSINE <= cosine => {
+                Merging::Merge
+            }
+            Self::Reworded | Self::Alike => Merging::Judge,
+            Self::Different if HARVEST_COSINE <= cosine => Merging::Judge,
+            Self::Different => Merging::Apart,
+        }
+    }
+}
+
+/// Returns how two claims stand to each other; `cosine` is how near a model finds them.
+pub fn likeness(a: &Claim, b: &Claim, cosine: Option<f64>) -> Likeness {
+    if a.tokens == b.tokens && a.symbols == b.symbols && a.numbers == b.numbers {
+        return Likeness::Same;
+    }
+    let near = Nearness::of(a, b, cosine);
+    if near.is_about_one_thing() && is_opposed(a, b) {
+        return Likeness::Opposed;
+    }
+    if !agrees(a, b) || !names_in_order(a, b) {
+        return Likeness::Different;
+    }
+    if a.sequence == b.sequence || is_reworded(&a.words, &b.words) {
+        return Likeness::Reworded;
+    }
+    if near.is_alike() && names_agree(a, b) {
+        return Likeness::Alike;
+    }
+    Likeness::Different
+}
+
+/// Words in common over words in either. Order and repetition are no matter.
+fn is_reworded(a: &BTreeSet<String>, b: &BTreeSet<String>) -> bool {
+    let (common, either) = (a.intersection(b).count(), a.union(b).count());
+    WORDS_MIN <= common && REWORDED_SHARE <= common as f64 / either as f64
+}
+
+/// How much two claims share.
+struct Nearness {
+    /// Stems in common.
+    common: usize,
+    /// Of the stems in either.
+    overlap: f64,
+    /// Of the stems of the shorter.
+    containment: f64,
+    cosine: Option<f64>,
+}
+
+impl Nearness {
+    fn of(a: &Claim, b: &Claim, cosine: Option<f64>) -> Self {
+        let common = a.stems.intersection(&b.stems).count();
+        let either = a.stems.len() + b.stems.len() - common;
+        let shorter = a.stems.len().min(b.stems.len());
+        let share = |of: usize| common as f64 / of.max(1) as f64;
+        Self {
+            common,
+            overlap: share(either),
+            containment: share(shorter),
+            cosine,
+        }
+    }
+
+    fn is_about_one_thing(&self) -> bool {
+        let near = self.cosine.is_some_and(|cosine| HARVEST_COSINE <= cosine);
+        0 < self.common && (near || ABOUT_ONE_THING <= self.containment)
+    }
+
+    fn is_alike(&self) -> bool {
+        let enough = match self.cosine {
+            Some(cosine) => {
+                HARVEST_COSINE <= cosine
+                    && ALIKE_WITH_COSINE <= f64::midpoint(cosine, self.containment)
+            }
+            None => ALIKE_BY_WORDS <= f64::midpoint(self.overlap, self.containment),
+        };
+        enough && WORDS_MIN <= self.common && ALIKE_OVERLAP <= self.overlap
+    }
+}
+
+/// Returns whether the names in code that both mention come in the same order.
+fn names_in_order(a: &Claim, b: &Claim) -> bool {
+    let names: BTreeSet<&String> = a.identifiers.iter().chain(&b.identifiers).collect();
+    let places = names
+        .into_iter()
+        .filter_map(|name| Some((a.mention(name)?, b.mention(name)?)));
+    let mut places: Vec<(usize, usize)> = places.collect();
+    places.sort_unstable();
+    places.windows(2).all(|pair| pair[0].1 <= pair[1].1)
+}
+
+/// Returns whether both begin with the same name, and each mentions what the other names.
+fn names_agree(a: &Claim, b: &Claim) -> bool {
+    let mentioned = |names: &[String], by: &Claim| {
+        let known = names.iter().filter(|name| by.mention(name).is_some());
+        let first = names.first().is_none_or(|name| by.mention(name).is_some());
+        first && NAMES_SHARE * names.len() as f64 <= known.count() as f64
+    };
+    let firsts = a.identifiers.first().zip(b.identifiers.first());
+    firsts.is_none_or(|(a, b)| a == b)
+        && mentioned(&a.identifiers, b)
+        && mentioned(&b.identifiers, a)
+}
+
+#[cfg(test)]
+mod tests;

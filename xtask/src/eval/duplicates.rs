@@ -1,0 +1,161 @@
+//! How well the same claim is recognised: `cargo xtask eval duplicates`.
+//!
+//! Positives are one lesson in the words of two tools, negatives their nearest neighbours, and
+//! opposites are made by rule from either side of every positive (`opposites`).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ken_core::likeness::{
+    Claim, HARVEST_COSINE, INLINE_COSINE, Likeness, MERGE_COSINE, Merging, likeness,
+};
+use ken_index::Embedder;
+use serde::Deserialize;
+
+use super::data::{Split, lines};
+use super::opposites::{Manner, opposites};
+
+#[derive(Deserialize)]
+struct Row {
+    a: String,
+    b: String,
+    kind: String,
+    split: Split,
+}
+
+/// What a pair is, and so what must be said of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Positive,
+    /// Another lesson with nearly the same words.
+    Nearest,
+    /// Another lesson of the same group.
+    SameGroup,
+    /// A statement and its own opposite.
+    OwnOpposite(Manner),
+    /// A statement and the opposite of the same lesson in other words.
+    Opposite(Manner),
+}
+
+/// A pair, ready to be judged.
+struct Pair {
+    kind: Kind,
+    a: Claim,
+    b: Claim,
+    cosine: f64,
+}
+
+/// How often a rule said "the same", and how often it was asked.
+type Counts = BTreeMap<Kind, (usize, usize)>;
+
+/// Prints what each rule makes of the pairs of a split.
+pub(super) fn report(dir: &Path, split: Split, model: Option<&dyn Embedder>) -> Result<(), String> {
+    let model = model.ok_or("no model")?;
+    let pairs = pairs(dir, split, model)?;
+    println!("{} pairs, split {}", pairs.len(), split.name());
+    let layer = |pair: &Pair, cosine: Option<f64>| likeness(&pair.a, &pair.b, cosine);
+    print("likeness, with cosine", &pairs, |it| {
+        layer(it, Some(it.cosine)).is_match()
+    });
+    print("likeness, without", &pairs, |it| layer(it, None).is_match());
+    print("same or reworded", &pairs, |it| {
+        matches!(layer(it, None), Likeness::Same | Likeness::Reworded)
+    });
+    print("merged unasked", &pairs, |it| {
+        layer(it, Some(it.cosine)).merging(Some(it.cosine)) == Merging::Merge
+    });
+    print("left to a judge", &pairs, |it| {
+        layer(it, Some(it.cosine)).merging(Some(it.cosine)) == Merging::Judge
+    });
+    for least in [HARVEST_COSINE, INLINE_COSINE, MERGE_COSINE] {
+        let name = format!("cosine alone, {least}");
+        print(&name, &pairs, |it| least <= it.cosine);
+    }
+    Ok(())
+}
+
+fn pairs(dir: &Path, split: Split, model: &dyn Embedder) -> Result<Vec<Pair>, String> {
+    let mut rows: Vec<Row> = lines(&dir.join("duplicate_pairs.jsonl"))?;
+    rows.extend(lines(&dir.join("duplicate_pairs.copyleft.jsonl"))?);
+    let mut pairs = Vec::new();
+    for (place, row) in rows.iter().enumerate().filter(|it| it.1.split == split) {
+        let kind = match row.kind.as_str() {
+            "positive" => Kind::Positive,
+            "hard_negative_bm25" => Kind::Nearest,
+            "hard_negative_same_category" => Kind::SameGroup,
+            other => return Err(format!("pairs of kind `{other}` are unknown")),
+        };
+        pairs.push(pair(kind, &row.a, &row.b, model)?);
+        if kind != Kind::Positive {
+            continue;
+        }
+        for (ours, theirs) in [(&row.a, &row.b), (&row.b, &row.a)] {
+            for (manner, opposite) in made(ours, place, split) {
+                pairs.push(pair(Kind::OwnOpposite(manner), ours, &opposite, model)?);
+                pairs.push(pair(Kind::Opposite(manner), theirs, &opposite, model)?);
+            }
+        }
+    }
+    Ok(pairs)
+}
+
+/// Returns the opposites that are fit for a split. Names that differ by `()` alone say the same when
+/// swapped.
+fn made(statement: &str, place: usize, split: Split) -> Vec<(Manner, String)> {
+    let claim = Claim::of(statement);
+    let fits = |(manner, text): &(Manner, String)| {
+        let kept = split == Split::Dev && *manner == Manner::Wrapped;
+        !kept && likeness(&claim, &Claim::of(text), None) != Likeness::Same
+    };
+    let all = opposites(statement, place).into_iter();
+    all.filter(fits).collect()
+}
+
+fn pair(kind: Kind, a: &str, b: &str, model: &dyn Embedder) -> Result<Pair, String> {
+    let vectors = model.embed(&[a, b]).map_err(|error| error.to_string())?;
+    Ok(Pair {
+        kind,
+        a: Claim::of(a),
+        b: Claim::of(b),
+        cosine: vectors[0].cosine(&vectors[1]),
+    })
+}
+
+fn print(name: &str, pairs: &[Pair], is_match: impl Fn(&Pair) -> bool) {
+    let mut counts = Counts::new();
+    for pair in pairs {
+        let (said, asked) = counts.entry(pair.kind).or_default();
+        *said += usize::from(is_match(pair));
+        *asked += 1;
+    }
+    let sum = |of: &dyn Fn(Kind) -> bool| {
+        let chosen = counts.iter().filter(|(kind, _)| of(**kind));
+        chosen.fold((0, 0), |sum, (_, it)| (sum.0 + it.0, sum.1 + it.1))
+    };
+    let found = sum(&|kind| kind == Kind::Positive);
+    let hard = sum(&|kind| matches!(kind, Kind::Nearest | Kind::SameGroup));
+    let own = sum(&|kind| matches!(kind, Kind::OwnOpposite(_)));
+    let other = sum(&|kind| matches!(kind, Kind::Opposite(_)));
+    let precision = |wrong: usize| percent(found.0, found.0 + wrong);
+    println!(
+        "\n{name}: recall {} ({} of {}), precision {} against hard negatives ({} of {} wrong), {} \
+         against opposites as well",
+        percent(found.0, found.1),
+        found.0,
+        found.1,
+        precision(hard.0),
+        hard.0,
+        hard.1,
+        precision(hard.0 + own.0 + other.0),
+    );
+    for (kind, (said, asked)) in &counts {
+        println!("  {kind:?}: {said} of {asked}, {}", percent(*said, *asked));
+    }
+}
+
+fn percent(part: usize, whole: usize) -> String {
+    match whole {
+        0 => "–".to_owned(),
+        _ => format!("{:.1} %", 100.0 * part as f64 / whole as f64),
+    }
+}
