@@ -5,6 +5,7 @@
 //! debug build starts itself again as one. Ledgers to measure are kept beside the build output.
 
 mod adds;
+mod close;
 mod counting;
 mod fixture;
 mod machine;
@@ -30,8 +31,8 @@ use report::Report;
 
 const DOCUMENT: &str = "docs/performance.md";
 const COMMAND: &str = "cargo xtask bench";
-const SEARCH_USAGE: &str = "\
-usage: cargo xtask bench search [options]
+const OTHER_USAGE: &str = "\
+usage: cargo xtask bench NAME [options]
 
 options:
   --quick       small sizes: shows that it works, says nothing about speed
@@ -155,37 +156,33 @@ pub(crate) fn ledger(repository: &Repository, args: &[&str]) -> Result<Vec<Findi
     bench.tell(repository, "ledger", &report, options.writes)
 }
 
-/// Measures the search in the same way.
-pub(crate) fn search(repository: &Repository, args: &[&str]) -> Result<Vec<Finding>, String> {
+/// Measures the search, the gate or the closing of runs in the same way.
+pub(crate) fn other(
+    repository: &Repository,
+    name: &str,
+    args: &[&str],
+) -> Result<Vec<Finding>, String> {
+    let usage = || OTHER_USAGE.replace("NAME", name);
+    let measure = match name {
+        "search" => search::run,
+        "verify" => verify::run,
+        "close" => close::run,
+        _ => return Err(usage()),
+    };
     let (size, writes) = match args {
         [] => (Size::Full, false),
         ["--write"] => (Size::Full, true),
         ["--quick"] => (Size::Quick, false),
-        _ => return Err(SEARCH_USAGE.to_owned()),
+        _ => return Err(usage()),
     };
     if cfg!(debug_assertions) {
-        return in_release(repository, "search", args).map(|()| Vec::new());
+        return in_release(repository, name, args).map(|()| Vec::new());
     }
     let bench = Bench::new(repository, size)?;
-    let report = search::run(&bench)?;
-    bench.tell(repository, "search", &report, writes)
+    let report = measure(&bench)?;
+    bench.tell(repository, name, &report, writes)
 }
 
-/// Measures the gate in the same way.
-pub(crate) fn verify(repository: &Repository, args: &[&str]) -> Result<Vec<Finding>, String> {
-    let (size, writes) = match args {
-        [] => (Size::Full, false),
-        ["--write"] => (Size::Full, true),
-        ["--quick"] => (Size::Quick, false),
-        _ => return Err(SEARCH_USAGE.replace("search", "verify")),
-    };
-    if cfg!(debug_assertions) {
-        return in_release(repository, "verify", args).map(|()| Vec::new());
-    }
-    let bench = Bench::new(repository, size)?;
-    let report = verify::run(&bench)?;
-    bench.tell(repository, "verify", &report, writes)
-}
 
 impl Bench {
     fn new(repository: &Repository, size: Size) -> Result<Self, String> {

@@ -20,6 +20,7 @@ usage: cargo xtask <chore>
 
 chores:
   bench ledger          measure rebuild, adds, show and git status; `--help` lists the options
+  bench close           measure `ken run close` in a large workspace
   bench search          measure `ken search` beside its bare parts and `rg`
   bench verify          measure `ken verify` of a change, and of everything beside parsing
   conformance           write docs/conformance.md from docs/conformance.toml
@@ -40,8 +41,7 @@ fn main() -> ExitCode {
     let repository = Repository::of_this_build();
     let outcome = match args.as_slice() {
         ["bench", "ledger", options @ ..] => bench::ledger(&repository, options),
-        ["bench", "search", options @ ..] => bench::search(&repository, options),
-        ["bench", "verify", options @ ..] => bench::verify(&repository, options),
+        ["bench", name, options @ ..] => bench::other(&repository, name, options),
         ["eval", options @ ..] => eval::run(&repository, options),
         ["conformance"] => conformance::write(&repository).map(|()| Vec::new()),
         ["conformance", "--check"] => conformance::check(&repository),

@@ -180,8 +180,9 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         | Refusal::NothingToRestore(_)
         | Refusal::NotQuarantined(_)
         | Refusal::NotStuck(_)
+        | Refusal::MergedAlready { .. }
         | Refusal::NothingChanges => "nothing_changes",
-        Refusal::SelfLink => "self_link",
+        Refusal::SelfLink | Refusal::SelfMerge => "self_link",
         Refusal::PersonNeeded { .. } => "person_needed",
         Refusal::CannotUndo { .. } => "cannot_undo",
         Refusal::Tombstone { .. } => "tombstone",

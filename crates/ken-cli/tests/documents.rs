@@ -131,3 +131,8 @@ fn the_readme_shows_what_its_commands_print() {
 fn docs_validity_shows_what_its_commands_print() {
     shows_what_its_commands_print("docs/validity.md", SHOP, 8);
 }
+
+#[test]
+fn docs_runs_shows_what_its_commands_print() {
+    shows_what_its_commands_print("docs/runs.md", SHOP, 10);
+}

@@ -6,6 +6,7 @@
 mod configure;
 mod entry_changes;
 mod lessons;
+mod pairs;
 mod propose;
 mod undo;
 
@@ -24,6 +25,7 @@ pub use entry_changes::{
     set_overlay, set_status,
 };
 pub use lessons::{FEEDBACK_WEIGHT_MILLI, effects, feedback, find_again, reset_confidence, rise};
+pub use pairs::{LONGER_PERCENT, dismiss_pair, merge, supersede};
 pub use propose::{CITATIONS_MAX, Proposal, SCHEMA_VERSION, propose};
 pub use undo::undo;
 
@@ -77,6 +79,10 @@ pub enum Refusal {
     NothingChanges,
     #[error("an entry cannot be linked to itself")]
     SelfLink,
+    #[error("an entry cannot become part of itself or take its own place")]
+    SelfMerge,
+    #[error("{entry} became part of {into} already")]
+    MergedAlready { entry: EntryId, into: EntryId },
     #[error("{what} is for a person to decide; {by} is not one")]
     PersonNeeded { what: &'static str, by: Actor },
     #[error("a {what} cannot be undone")]

@@ -24,6 +24,7 @@ pub mod lift;
 pub mod lookup;
 pub mod model;
 pub mod notice;
+pub mod pairs;
 pub mod runs;
 pub mod scoring;
 pub mod search;

@@ -12,8 +12,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Write knowledge",
         &[
-            "add", "revise", "cite", "confirm", "status", "mark", "link", "archive", "retract",
-            "restore", "undo",
+            "add", "revise", "cite", "confirm", "status", "mark", "link", "merge", "supersede",
+            "archive", "retract", "restore", "undo",
         ],
     ),
     (
@@ -30,6 +30,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "verify",
             "reanchor",
             "drift",
+            "duplicates",
             "quarantine",
             "friction",
             "promote",

@@ -7,6 +7,7 @@ mod entry;
 mod filter;
 mod help;
 mod model;
+mod pairs;
 mod runs;
 mod search;
 mod upkeep;
@@ -25,9 +26,10 @@ pub(crate) use entry::{
 pub(crate) use filter::ListArgs;
 pub(crate) use help::command;
 pub(crate) use model::{AddModelArgs, ModelCommand};
+pub(crate) use pairs::{DuplicatesArgs, MergeArgs, SupersedeArgs};
 pub(crate) use runs::{
     CloseArgs, ConfidenceCommand, FeedbackArgs, LiftArgs, NoteRunArgs, ObserveArgs, OpenArgs,
-    RunCommand,
+    PolicyArgs, RunCommand,
 };
 pub(crate) use search::{BriefArgs, BrowseArgs, HandArgs, ScoringCommand, SearchArgs, Share};
 pub(crate) use upkeep::{
@@ -162,6 +164,12 @@ pub(crate) enum Verb {
     Archive(ArchiveArgs),
     /// Link an entry to another
     Link(LinkArgs),
+    /// Make entries that say the same one
+    Merge(MergeArgs),
+    /// Let a newer entry take an older one's place
+    Supersede(SupersedeArgs),
+    /// List entries that seem to say the same
+    Duplicates(DuplicatesArgs),
     /// Move an entry on the ladder candidate, active, verified, stale, rejected
     Status(StatusArgs),
     /// Pin, mute or annotate an entry; what is true stays as it is

@@ -31,6 +31,8 @@ pub(crate) enum RunCommand {
     },
     /// List open runs and those that ended
     List,
+    /// Show or set when silence lays an entry aside, and whether some agents are kept from entries
+    Policy(PolicyArgs),
 }
 
 const AGENT_HELP: &str = "An agent that takes part, with what is known of it: NAME[,role=R][,lens=L][,session=S][,told-by=NAME]";
@@ -113,6 +115,23 @@ pub(crate) struct CloseArgs {
     /// How it was gone about
     #[arg(long, value_name = "STRATEGY")]
     pub(crate) strategy: Option<Tag>,
+}
+
+/// `ken run policy`.
+#[derive(Debug, Args)]
+pub(crate) struct PolicyArgs {
+    /// Runs that must have shown an entry
+    #[arg(long, value_name = "N")]
+    pub(crate) reviews: Option<u32>,
+    /// Runs in which somebody must have been able to find it unseen
+    #[arg(long, value_name = "N")]
+    pub(crate) chances: Option<u32>,
+    /// Whether entries are kept from some agents, so that they can find them unseen
+    #[arg(long, value_name = "ON", value_parser = ["on", "off"])]
+    pub(crate) blind: Option<String>,
+    /// Go back to the default
+    #[arg(long, conflicts_with_all = ["reviews", "chances", "blind"])]
+    pub(crate) reset: bool,
 }
 
 /// `ken observe`.

@@ -14,6 +14,7 @@ mod confidence;
 mod confirm;
 mod doctor;
 mod drift;
+mod duplicates;
 mod export;
 mod feedback;
 mod friction;
@@ -27,6 +28,7 @@ mod list;
 mod log;
 mod man;
 mod mark;
+mod merge;
 mod model;
 mod observe;
 mod promote;
@@ -42,6 +44,7 @@ mod scoring;
 mod search;
 mod show;
 mod status;
+mod supersede;
 mod sync;
 mod undo;
 mod uninstall;
@@ -143,6 +146,9 @@ impl Session<'_> {
             Verb::Restore(args) => restore::run(self, args),
             Verb::Archive(args) => archive::run(self, &args),
             Verb::Link(args) => link::run(self, &args),
+            Verb::Merge(args) => merge::run(self, args),
+            Verb::Supersede(args) => supersede::run(self, &args),
+            Verb::Duplicates(args) => duplicates::run(self, &args),
             Verb::Status(args) => status::run(self, args),
             Verb::Mark(args) => mark::run(self, args),
             Verb::Log(args) => log::run(self, &args),

@@ -3,14 +3,16 @@
 use ken_core::actor::Actor;
 use ken_core::event::Outcome;
 use ken_core::id::EntryId;
+use ken_core::review::ReviewPolicy;
 use ken_core::run::close::Ending;
 use ken_core::run::{How, Note};
 use ken_core::text::word;
 use ken_engine::Engine;
 use ken_engine::runs::{Closed, NewRun, Reader};
+use serde::Serialize;
 
 use super::{Session, hand};
-use crate::args::{CloseArgs, NoteRunArgs, OpenArgs, RunCommand};
+use crate::args::{CloseArgs, NoteRunArgs, OpenArgs, PolicyArgs, RunCommand};
 use crate::failure::{Exit, Failure};
 use crate::print::counted;
 use crate::print::run_text::{ClosedObject, PastObject, RunObject, past_line, run_line, run_text};
@@ -22,6 +24,7 @@ pub(super) fn run(session: &mut Session<'_>, command: RunCommand) -> Result<Exit
         RunCommand::Close(args) => close(session, args),
         RunCommand::Show { run } => show(session, run),
         RunCommand::List => list(session),
+        RunCommand::Policy(args) => policy(session, &args),
     }
 }
 
@@ -208,6 +211,43 @@ fn list(session: &mut Session<'_>) -> Result<Exit, Failure> {
     session.printer.talk(format_args!(
         "{open} open, {ended} ended, {succeeded} of them succeeded"
     ))?;
+    Ok(Exit::Fine)
+}
+
+#[derive(Serialize)]
+struct PolicyObject {
+    schema: &'static str,
+    #[serde(flatten)]
+    policy: ReviewPolicy,
+}
+
+fn policy(session: &mut Session<'_>, args: &PolicyArgs) -> Result<Exit, Failure> {
+    let asks = args.reviews.is_some() || args.chances.is_some() || args.blind.is_some();
+    let policy = match asks || args.reset {
+        false => session.read(|engine| Ok(engine.review_policy()?))?,
+        true => session.write(|engine, by| {
+            let now = engine.review_policy()?;
+            let wanted = ReviewPolicy {
+                reviews: args.reviews.unwrap_or(now.reviews),
+                chances: args.chances.unwrap_or(now.chances),
+                blind: args.blind.as_ref().map_or(now.blind, |it| it == "on"),
+            };
+            Ok(engine.set_review_policy((!args.reset).then_some(wanted), by)?)
+        })?,
+    };
+    if session.is_json() {
+        let schema = "ken.run_policy.v1";
+        session.printer.json(&PolicyObject { schema, policy })?;
+        return Ok(Exit::Fine);
+    }
+    let blind = if policy.blind { "on" } else { "off" };
+    for (name, value) in [
+        ("reviews", policy.reviews.to_string()),
+        ("chances", policy.chances.to_string()),
+        ("blind", blind.to_owned()),
+    ] {
+        session.printer.line(format_args!("{name:<9}{value:>4}"))?;
+    }
     Ok(Exit::Fine)
 }
 

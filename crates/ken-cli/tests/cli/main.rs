@@ -13,6 +13,7 @@ mod knowledge;
 mod many;
 mod model;
 mod reading;
+mod runs;
 mod search;
 mod source_tests;
 mod strangers;

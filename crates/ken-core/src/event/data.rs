@@ -283,6 +283,11 @@ data! {
         /// From the first note to the last.
         #[serde(default)]
         duration_ms: u64,
+        /// Entries somebody was shown, and entries that came out of it.
+        #[serde(default)]
+        accessed: u32,
+        #[serde(default)]
+        extracted: u32,
     }
     /// What a run did to the entries it touched.
     RunEffects { run: String, effects: Vec<Effect>, }

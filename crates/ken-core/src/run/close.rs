@@ -75,6 +75,8 @@ pub fn close(
             roles: run.roles(),
             thread: run.thread.clone(),
             duration_ms: run.last.millis().saturating_sub(run.opened.millis()),
+            accessed: 0,
+            extracted: run.count_added(),
         },
         effects: Vec::new(),
         found: BTreeMap::new(),
@@ -92,6 +94,7 @@ pub fn close(
     for it in touched {
         closer.decide(it, policy, &mut closing);
     }
+    closing.closed.accessed = closing.effects.iter().map(|it| it.shown).sum();
     closing
 }
 
@@ -240,6 +243,12 @@ impl Closer<'_> {
 }
 
 impl Run {
+    /// Returns how many entries its agents wrote.
+    fn count_added(&self) -> u32 {
+        let added: usize = self.agents.values().map(|it| it.added.len()).sum();
+        u32::try_from(added).unwrap_or(u32::MAX)
+    }
+
     /// Returns how many agents had each role.
     fn roles(&self) -> BTreeMap<Tag, u32> {
         let mut roles = BTreeMap::new();

@@ -10,7 +10,7 @@ use super::{Finding, Page, Tier, from_failed_run};
 use crate::content::{Content, Detail, Spike, SpikeConfidence};
 use crate::entry::Entry;
 use crate::facts::Validity;
-use crate::kind::Kind;
+use crate::kind::{Kind, Prefix};
 use crate::text::{shortened, visible, word};
 
 /// Said when nothing is relevant, word for word: agents write it into their reports.
@@ -22,6 +22,12 @@ pub const KNOWLEDGE_APPLIED: &str = "\
 - [ID]: what it says in your words, and what you did because of it
 - [ID] not followed: why (only where it contradicts what you did)
 Spikes avoided: N (IDs); `composite from ID, ID -- not directly tested as a unit` where you combined some
+";
+
+/// How an earlier experiment is used, told where one is shown.
+pub const SPIKE_RULES: &str = "\
+Experiments (S-…): one answers your question where technology, constraints and scale are the same and its code did not change much; you decide. \
+Adopt it with its ID and a word why. Where it answers a part, adopt that part and name the gap; what it answers only in passing counts for less, so say so.
 ";
 
 /// Characters of an entry's text at [`Tier::Standard`].
@@ -47,8 +53,10 @@ pub fn brief(norms: &Page, known: &Page, served_by: &str) -> String {
         let _ = write!(body, "known:\n{}", entries(known));
     }
     let block = block(&body, served_by);
+    let has_spike = known.shown.iter().any(|it| it.id.prefix() == Prefix::Spike);
+    let spikes = if has_spike { SPIKE_RULES } else { "" };
     format!(
-        "{block}\nEnd your report with this section, leaving out what does not apply:\n\n{KNOWLEDGE_APPLIED}"
+        "{block}{spikes}\nEnd your report with this section, leaving out what does not apply:\n\n{KNOWLEDGE_APPLIED}"
     )
 }
 

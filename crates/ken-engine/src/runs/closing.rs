@@ -10,7 +10,6 @@ use ken_core::entry::Entry;
 use ken_core::event::{ArchiveReason, Body, Origin, Outcome, Provenance, SourceRun};
 use ken_core::facts::Validity;
 use ken_core::id::{EntryId, EventId};
-use ken_core::review::{REVIEW_KEY, ReviewPolicy};
 use ken_core::run::accumulate::{Gain, gain};
 use ken_core::run::close::{Closing, Ending, Touched, close};
 use ken_core::run::exposure::Sight;
@@ -51,12 +50,14 @@ struct Taken {
 
 impl Engine {
     /// Closes a run and writes down everything that follows from it.
+    ///
+    /// Decides on what the ledger says: edits of entry files are absorbed by the next command that writes
+    /// entries, which also brings the files of those up that this one touched.
     pub fn close_run(&mut self, id: &str, ending: &Ending, by: &Actor) -> Result<Closed, Error> {
         let store = Store::of(&self.place)?;
         // Two that close at once would count everything twice.
         let _lock = store.lock()?;
         let mut run = self.run(id)?;
-        self.absorb_before_writing()?;
         let last = last_event(&run);
         // It stands where a process was stopped between writing it and removing the notes.
         let is_written = self.index.event(last)?.is_some();
@@ -65,7 +66,8 @@ impl Engine {
             false => self.accumulate(&mut run, ending, by)?,
         };
         let touched = self.touched(&run)?;
-        let closing = self.decide_closing(&run, ending, &touched)?;
+        let mut closing = self.decide_closing(&run, ending, &touched)?;
+        closing.closed.extracted += u32::try_from(gained.len()).unwrap_or(u32::MAX);
         if !is_written {
             let drafts = drafts(&closing, &touched, last, self.now().date())?;
             for batch in chunks(drafts) {
@@ -73,21 +75,12 @@ impl Engine {
             }
         }
         store.close(&run)?;
-        self.render_due()?;
         Ok(Closed {
             run,
             closing,
             gained,
             refused,
         })
-    }
-
-    /// Returns when silence lays an entry aside in this workspace.
-    pub fn review_policy(&self) -> Result<ReviewPolicy, Error> {
-        let workspace = self.index.workspace()?;
-        let own = workspace.config(REVIEW_KEY);
-        let own = own.and_then(|it| serde_json::from_value(it.value.clone()).ok());
-        Ok(own.unwrap_or_default())
     }
 
     fn decide_closing(
@@ -218,7 +211,9 @@ impl Engine {
         let (today, now) = (self.now().date(), self.now());
         let mut proposal = proposal(gained, run, ending, now)?;
         proposal.thread = run.thread.clone();
-        let id = self.add_many(vec![proposal], by)?.remove(0);
+        // Whoever found it says so, not whoever closes the run.
+        let finder = gained.found_by.first().unwrap_or(by);
+        let id = self.add_many(vec![proposal], finder)?.remove(0);
         let entry = self.entry(id)?;
         let mut drafts = Vec::new();
         if gained.is_convergent {

@@ -6,6 +6,7 @@
 
 mod closing;
 mod matching;
+mod policy;
 mod reader;
 mod store;
 

@@ -146,6 +146,8 @@ fn raw_line(play: &mut Play, turn: &mut Turn, v: u32, type_name: &str, body: &Va
         roles: std::collections::BTreeMap::new(),
         thread: None,
         duration_ms: 0,
+        accessed: 2,
+        extracted: 1,
     });
     let id = play.fresh_id(turn);
     let draft = Draft {

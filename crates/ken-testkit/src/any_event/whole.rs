@@ -145,6 +145,8 @@ fn run(play: &mut Play, turn: &mut Turn) -> Body {
             roles: BTreeMap::from([("reviewer".parse().unwrap(), 1)]),
             thread: None,
             duration_ms: 1,
+            accessed: 2,
+            extracted: 1,
         }),
         1 => Body::RetrievalMissed(RetrievalMissed {
             query: play.text("how does {} work"),
