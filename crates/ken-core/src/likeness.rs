@@ -19,7 +19,9 @@ use opposition::{agrees, is_opposed};
 pub const HARVEST_COSINE: f64 = 0.82;
 /// From here on a proposal may say what an entry says already.
 pub const INLINE_COSINE: f64 = 0.92;
-/// From here on two entries may be merged without asking, unless they contradict each other.
+/// From here on two entries that make the same claim may be merged without asking.
+///
+/// Nearness alone is not enough even here: a statement with two names swapped is nearer than this.
 pub const MERGE_COSINE: f64 = 0.98;
 
 /// Share of words two statements must have in common to be one reworded.
@@ -28,9 +30,9 @@ pub const REWORDED_SHARE: f64 = 0.8;
 pub const WORDS_MIN: usize = 4;
 
 /// Mean of cosine and containment from which two claims are alike.
-const ALIKE_WITH_COSINE: f64 = 0.88;
-/// Mean of overlap and containment from which they are, where there is no model.
-const ALIKE_BY_WORDS: f64 = 0.75;
+const ALIKE_WITH_COSINE: f64 = 0.8;
+/// Containment from which they are, where there is no model.
+const ALIKE_BY_WORDS: f64 = 0.88;
 /// Share of stems in common that alike claims have at least.
 const ALIKE_OVERLAP: f64 = 0.3;
 /// Share of either's names in code that the other must mention.
@@ -79,9 +81,7 @@ impl Likeness {
         match self {
             Self::Same => Merging::Merge,
             Self::Opposed => Merging::Apart,
-            Self::Reworded | Self::Alike | Self::Different if MERGE_COSINE <= cosine => {
-                Merging::Merge
-            }
+            Self::Reworded | Self::Alike if MERGE_COSINE <= cosine => Merging::Merge,
             Self::Reworded | Self::Alike => Merging::Judge,
             Self::Different if HARVEST_COSINE <= cosine => Merging::Judge,
             Self::Different => Merging::Apart,
@@ -102,7 +102,10 @@ pub fn likeness(a: &Claim, b: &Claim, cosine: Option<f64>) -> Likeness {
         return Likeness::Different;
     }
     if a.sequence == b.sequence || is_reworded(&a.words, &b.words) {
-        return Likeness::Reworded;
+        return match a.names(b) == b.names(a) {
+            true => Likeness::Reworded,
+            false => Likeness::Different,
+        };
     }
     if near.is_alike() && names_agree(a, b) {
         return Likeness::Alike;
@@ -152,7 +155,7 @@ impl Nearness {
                 HARVEST_COSINE <= cosine
                     && ALIKE_WITH_COSINE <= f64::midpoint(cosine, self.containment)
             }
-            None => ALIKE_BY_WORDS <= f64::midpoint(self.overlap, self.containment),
+            None => ALIKE_BY_WORDS <= self.containment,
         };
         enough && WORDS_MIN <= self.common && ALIKE_OVERLAP <= self.overlap
     }

@@ -120,6 +120,14 @@ impl Claim {
         self.phrase.find(&format!(" {spoken} "))
     }
 
+    /// Returns the words that are names in code here or in `other`, each time they are mentioned.
+    pub(super) fn names(&self, other: &Self) -> Vec<&String> {
+        let names = self.identifiers.iter().chain(&other.identifiers);
+        let names: BTreeSet<String> = names.flat_map(|name| tokens(name)).collect();
+        let tokens = self.tokens.iter();
+        tokens.filter(|token| names.contains(*token)).collect()
+    }
+
     /// Returns the next words after `marker` that carry meaning, if it stands there exactly once.
     pub(super) fn after(&self, marker: &str) -> Option<Vec<String>> {
         let mut places = self.tokens.iter().enumerate();

@@ -69,8 +69,8 @@ const CONTRARIES: &[(&str, &str)] = &[
 /// Beginnings that turn a word into its contrary.
 const DENYING: [&str; 7] = ["un", "in", "im", "ir", "non", "dis", "de"];
 
-/// Bytes of a word that such a beginning can turn.
-const TURNED_BYTES_MIN: usize = 4;
+/// Bytes of a stem that such a beginning can turn.
+const TURNED_BYTES_MIN: usize = 3;
 
 /// Words that say when or where; a claim with one and a claim without it are two.
 const PLACES: [&str; 13] = [

@@ -125,7 +125,7 @@ fn short_and_empty_statements_match_by_equality_only() {
 }
 
 #[test]
-fn dup_04_dup_07_dup_10_a_judge_decides_between_harvest_and_merge() {
+fn dup_05_dup_07_dup_10_a_judge_decides_between_harvest_and_merge() {
     for (cosine, wanted) in [
         (0.819_999, Merging::Apart),
         (HARVEST_COSINE, Merging::Judge),
