@@ -20,6 +20,7 @@ use crate::kind::Kind;
 use crate::status::Status;
 use crate::text::{Alias, Note, Tag};
 use crate::time::Date;
+use crate::together::Partners;
 
 /// One entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -143,6 +144,9 @@ pub struct Tallies {
     /// Outcomes with and without it, by how probable it was that it was withheld.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trials: BTreeMap<u16, Arms>,
+    /// Entries it was used with in work that succeeded, the strongest of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub together: Partners,
     /// The last day evidence was thrown away by hand.
     pub reset: Option<Date>,
 }

@@ -21,6 +21,7 @@ use crate::id::{EntryId, EventId};
 use crate::status::Status;
 use crate::text::{Statement, slug};
 use crate::time::Date;
+use crate::together;
 
 /// Resolves the events of one entry.
 #[derive(Debug)]
@@ -438,6 +439,7 @@ impl<'a> EntryFold<'a> {
         for event in self.iter() {
             tallies.absorb(self.id, event);
         }
+        together::keep_strongest(&mut tallies.together);
         tallies
     }
 }
@@ -455,7 +457,8 @@ fn can_be_rested_on(event: &Event) -> bool {
 impl Tallies {
     /// Adds what `event` says about `id`; returns whether that is all the event says.
     ///
-    /// Additions commute, so such an event needs no refold of the entry.
+    /// Additions commute, so such an event needs no refold of the entry where
+    /// [`Self::may_absorb`] says that its day is not too late.
     fn absorb(&mut self, id: EntryId, event: &Event) -> bool {
         let day = event.at.wall.date();
         if let Some(data) = event.get::<RunEffects>() {
@@ -467,6 +470,8 @@ impl Tallies {
                 );
                 self.add_effect(effect);
             }
+            let others = together::used_with(id, data);
+            together::add(&mut self.together, others, day);
         } else if let Some(data) = event.get::<FeedbackGiven>() {
             let weight = u64::from(data.weight_milli);
             match data.verdict {
@@ -482,6 +487,14 @@ impl Tallies {
             return false;
         }
         true
+    }
+
+    /// Returns whether absorbing `event` now gives what it would have given in its place.
+    fn may_absorb(&self, id: EntryId, event: &Event) -> bool {
+        let others = event
+            .get::<RunEffects>()
+            .map(|data| together::used_with(id, data));
+        others.is_none_or(|others| together::may_add(&self.together, &others, event.at.wall.date()))
     }
 
     fn add_effect(&mut self, effect: &Effect) {
@@ -516,7 +529,9 @@ impl Entry {
     ///
     /// Returns `false`, with the entry unchanged, if the event needs a refold.
     pub fn absorb(&mut self, event: &Event) -> bool {
-        let plain = !is_beyond_us(event) && !event.is_quarantined();
+        let plain = !is_beyond_us(event)
+            && !event.is_quarantined()
+            && self.tallies.may_absorb(self.id, event);
         if !plain || !self.tallies.absorb(self.id, event) {
             return false;
         }

@@ -38,4 +38,5 @@ pub mod surface;
 pub mod text;
 mod text_form;
 pub mod time;
+pub mod together;
 pub mod workspace;

@@ -98,7 +98,7 @@ pub fn likeness(a: &Claim, b: &Claim, cosine: Option<f64>) -> Likeness {
     if near.is_about_one_thing() && is_opposed(a, b) {
         return Likeness::Opposed;
     }
-    if !agrees(a, b) || !names_in_order(a, b) {
+    if !agrees(a, b) || !names_in_order(a, b) || !opens_alike(a, b) {
         return Likeness::Different;
     }
     if a.sequence == b.sequence || is_reworded(&a.words, &b.words) {
@@ -159,6 +159,16 @@ impl Nearness {
         };
         enough && WORDS_MIN <= self.common && ALIKE_OVERLAP <= self.overlap
     }
+}
+
+/// Returns whether either's first word stands in the other. What is put in front of a statement
+/// often denies it, in more ways than can be listed: "It is a mistake to …".
+fn opens_alike(a: &Claim, b: &Claim) -> bool {
+    let opens = |claim: &Claim, other: &Claim| {
+        let first = claim.opening();
+        first.is_none_or(|it| other.counts.contains_key(&it))
+    };
+    opens(a, b) && opens(b, a)
 }
 
 /// Returns whether the names in code that both mention come in the same order.

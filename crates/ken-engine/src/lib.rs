@@ -29,6 +29,7 @@ pub mod runs;
 pub mod scoring;
 pub mod search;
 pub mod sync;
+pub mod together;
 mod tombstone;
 pub mod upkeep;
 pub mod validity;

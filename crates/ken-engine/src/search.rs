@@ -164,6 +164,7 @@ impl Engine {
             weights: Scoring::of(&workspace).weights,
             validity: self.validity_of(found.iter().map(|it| &it.entry))?,
             now: self.now(),
+            beside: found.iter().map(|it| it.entry.id).collect(),
         };
         let mut answer = scorer.answer(serving.rung(), found);
         self.bring_opponents(&mut answer, &mut scorer, &workspace)?;

@@ -120,6 +120,12 @@ impl Claim {
         self.phrase.find(&format!(" {spoken} "))
     }
 
+    /// Returns the stem of the first word that neither binds nor denies.
+    pub(super) fn opening(&self) -> Option<String> {
+        let carries = |token: &&String| self.words.contains(*token) && !is_negation(token);
+        self.tokens.iter().find(carries).map(|token| stem(token))
+    }
+
     /// Returns the words that are names in code here or in `other`, each time they are mentioned.
     pub(super) fn names(&self, other: &Self) -> Vec<&String> {
         let names = self.identifiers.iter().chain(&other.identifiers);

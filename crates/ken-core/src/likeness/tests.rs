@@ -105,6 +105,12 @@ fn names_that_change_places_make_another_claim() {
 }
 
 #[test]
+fn what_is_put_in_front_makes_another_claim() {
+    let denied = format!("It is a mistake to think this: {RETRY}");
+    assert!(!compared(RETRY, &denied, Some(0.99)).is_match());
+}
+
+#[test]
 fn another_name_makes_another_claim() {
     let a = "Enforce valid `v-text` directives in every template of the project";
     let b = "Enforce valid `v-html` directives in each template of this project";
@@ -126,20 +132,19 @@ fn short_and_empty_statements_match_by_equality_only() {
 
 #[test]
 fn dup_05_dup_07_dup_10_a_judge_decides_between_harvest_and_merge() {
-    for (cosine, wanted) in [
-        (0.819_999, Merging::Apart),
-        (HARVEST_COSINE, Merging::Judge),
-        (INLINE_COSINE, Merging::Judge),
-        (0.979_999, Merging::Judge),
-        (MERGE_COSINE, Merging::Merge),
-        (1.0, Merging::Merge),
+    for (cosine, matched, unmatched) in [
+        (0.819_999, Merging::Judge, Merging::Apart),
+        (HARVEST_COSINE, Merging::Judge, Merging::Judge),
+        (INLINE_COSINE, Merging::Judge, Merging::Judge),
+        (0.979_999, Merging::Judge, Merging::Judge),
+        (MERGE_COSINE, Merging::Merge, Merging::Judge),
+        (1.0, Merging::Merge, Merging::Judge),
     ] {
-        assert_eq!(
-            Likeness::Different.merging(Some(cosine)),
-            wanted,
-            "{cosine}"
-        );
-        assert_eq!(Likeness::Opposed.merging(Some(cosine)), Merging::Apart);
+        let became = |it: Likeness| it.merging(Some(cosine));
+        assert_eq!(became(Likeness::Alike), matched, "{cosine}");
+        assert_eq!(became(Likeness::Reworded), matched, "{cosine}");
+        assert_eq!(became(Likeness::Different), unmatched, "{cosine}");
+        assert_eq!(became(Likeness::Opposed), Merging::Apart, "{cosine}");
     }
     assert_eq!(Likeness::Reworded.merging(None), Merging::Judge);
     assert_eq!(Likeness::Different.merging(None), Merging::Apart);

@@ -9,6 +9,7 @@ use ken_core::id::EntryId;
 use ken_core::kind::Memory;
 use ken_core::score::{self, Boosts, Draw, Match, Role, Seed, Signals, Weights, Withheld};
 use ken_core::time::Timestamp;
+use ken_core::together::strongest;
 use ken_index::{Candidate, Least, Rung, Thresholds};
 
 use super::{Answer, Floor, Hit, Search};
@@ -30,6 +31,8 @@ pub(super) struct Scorer<'a> {
     /// What the code says about entries that rest on it.
     pub(super) validity: BTreeMap<EntryId, Validity>,
     pub(super) now: Timestamp,
+    /// What was found in the same search.
+    pub(super) beside: BTreeSet<EntryId>,
 }
 
 impl Floor {
@@ -64,7 +67,8 @@ impl Scorer<'_> {
     /// Adds a candidate to the hits, or to what is withheld.
     pub(super) fn add(&self, answer: &mut Answer, candidate: Candidate, conflicts: Vec<EntryId>) {
         let looked = self.validity.get(&candidate.entry.id).copied();
-        let facts = EntryFacts::of(&candidate.entry, looked, self.now);
+        let mut facts = EntryFacts::of(&candidate.entry, looked, self.now);
+        facts.cooccurrence = strongest(&candidate.entry, &self.beside, self.now.date());
         match self.withheld(&candidate.entry, &facts) {
             Some(why) => answer.withheld.push((candidate.entry.id, why)),
             None => answer.hits.push(self.hit(candidate, facts, conflicts)),

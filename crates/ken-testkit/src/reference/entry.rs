@@ -15,6 +15,8 @@ use ken_core::event::{
 use ken_core::id::{EntryId, EventId};
 use ken_core::status::Status;
 use ken_core::text::slug;
+use ken_core::time::Date;
+use ken_core::together::{PAIRED_MAX, PARTNERS_MAX, Partners, Together};
 
 use super::causality::{Write, standing};
 use super::content::wording;
@@ -288,8 +290,47 @@ fn overlays(events: &[&Event]) -> BTreeMap<Overlay, Mark> {
     marks
 }
 
+/// Runs by partner and day, then day by day: what the fold does event by event.
+fn together(id: EntryId, events: &[&Event]) -> Partners {
+    let mut days: BTreeMap<EntryId, BTreeMap<Date, u32>> = BTreeMap::new();
+    for event in events {
+        let Some(data) = event.get::<RunEffects>() else {
+            continue;
+        };
+        let helped = data.effects.iter().filter(|it| it.alpha_milli > 0);
+        let mut used: Vec<EntryId> = Vec::new();
+        for effect in helped {
+            if used.len() < PAIRED_MAX && !used.contains(&effect.entry) {
+                used.push(effect.entry);
+            }
+        }
+        if used.contains(&id) {
+            for other in used.into_iter().filter(|other| *other != id) {
+                let runs = days.entry(other).or_default();
+                *runs.entry(event.at.wall.date()).or_default() += 1;
+            }
+        }
+    }
+    let mut partners = Vec::new();
+    for (other, runs) in days {
+        let mut pair: Option<Together> = None;
+        for (day, count) in runs {
+            for _ in 0..count {
+                pair = Some(pair.map_or_else(|| Together::first(day), |it| it.again(day)));
+            }
+        }
+        partners.extend(pair.map(|it| (other, it)));
+    }
+    partners.sort_by_key(|(other, it)| (u32::MAX - it.weight_milli, *other));
+    partners.truncate(PARTNERS_MAX);
+    partners.into_iter().collect()
+}
+
 fn tallies(id: EntryId, events: &[&Event]) -> Tallies {
-    let mut sums = Tallies::default();
+    let mut sums = Tallies {
+        together: together(id, events),
+        ..Tallies::default()
+    };
     for event in events {
         let day = event.at.wall.date();
         if let Some(data) = event.get::<RunEffects>() {
