@@ -183,7 +183,6 @@ pub(crate) fn other(
     bench.tell(repository, name, &report, writes)
 }
 
-
 impl Bench {
     fn new(repository: &Repository, size: Size) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(said("cannot tell which program this is"))?;

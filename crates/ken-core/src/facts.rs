@@ -18,6 +18,9 @@ pub struct EntryFacts {
     pub archived: bool,
     /// The largest weight with which the entry appeared beside another result.
     pub cooccurrence: f64,
+    /// Chances somebody had to find it unseen since anybody last did.
+    #[serde(default)]
+    pub silence: u64,
 }
 
 /// A Beta posterior over "using it helps".
@@ -70,6 +73,7 @@ impl EntryFacts {
             quarantined: !entry.quarantine.is_empty(),
             archived: entry.archived.is_some(),
             cooccurrence: 0.0,
+            silence: entry.since_confirmation().blind,
         }
     }
 }

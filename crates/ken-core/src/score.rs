@@ -21,6 +21,9 @@ pub use weights::{SCORING_KEY, Weights, WeightsError};
 
 /// Days after which what cannot be checked is half as fresh.
 pub const FRESHNESS_HALF_LIFE_DAYS: f64 = 90.0;
+
+/// Chances nobody took after which an entry counts as half as fresh.
+pub const SILENCE_HALF_LIFE: f64 = 6.0;
 /// How quickly appearing beside another result counts.
 const COOCCURRENCE_RATE: f64 = 0.6;
 /// Added to an entry somebody pinned here.
@@ -130,7 +133,7 @@ impl Signals {
         Self(Six {
             semantic: found.semantic.clamp(0.0, 1.0),
             thompson: draw.from(facts.posterior),
-            freshness: freshness(facts, now),
+            freshness: freshness(facts, now) * heard(facts.silence),
             status: status_bonus(facts.status),
             thread: if found.in_thread { 1.0 } else { 0.0 },
             cooccurrence: 1.0 - libm::exp(-COOCCURRENCE_RATE * facts.cooccurrence.max(0.0)),
@@ -195,6 +198,14 @@ pub fn withheld(entry: &Entry, facts: &EntryFacts) -> Option<Withheld> {
         Validity::Broken => Some(Withheld::Broken),
         Validity::Holds | Validity::Unverifiable => None,
     }
+}
+
+/// What silence leaves: half of it after every [`SILENCE_HALF_LIFE`] chances to find an entry unseen that nobody took.
+///
+/// Code that stands as it stood does not make a claim about it true.
+fn heard(silence: u64) -> f64 {
+    let silence = u32::try_from(silence).unwrap_or(u32::MAX);
+    libm::exp2(-f64::from(silence) / SILENCE_HALF_LIFE)
 }
 
 /// Fresh while its conditions hold; otherwise half as fresh every [`FRESHNESS_HALF_LIFE_DAYS`]

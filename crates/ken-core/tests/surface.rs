@@ -11,7 +11,9 @@ use ken_core::id::EntryId;
 use ken_core::kind::Kind;
 use ken_core::score::Role;
 use ken_core::status::Status;
-use ken_core::surface::{BUDGET, CAP, Finding, NOTHING_FOUND, Page, Reason, Room, Tier, context};
+use ken_core::surface::{
+    BUDGET, CAP, Finding, NOTHING_FOUND, Page, Reason, Room, Tier, brief, context,
+};
 use ken_core::time::Timestamp;
 use ken_testkit::build::Scribe;
 use proptest::prelude::*;
@@ -390,6 +392,31 @@ fn spk_06_inconclusive_spikes_and_failed_runs_are_flagged() {
     for flag in ["inconclusive", "from a failed run", "its code changed"] {
         assert!(text.contains(flag), "{flag}: {text}");
     }
+}
+
+#[test]
+fn spk_01_spk_02_spk_03_spk_04_spk_05_spk_08_a_briefing_with_a_spike_says_when_to_adopt_it() {
+    let spike = Like {
+        kind: Kind::Spike,
+        ..lesson("The cache survives a restart.", 0.9)
+    };
+    let nothing = page(&[], &room(CAP, BUDGET, None));
+    let with = page(&made(vec![spike]), &room(CAP, BUDGET, None));
+    let told = brief(&nothing, &with, "static");
+    for rule in [
+        "technology, constraints and scale are the same",
+        "you decide",
+        "with its ID and a word why",
+        "name the gap",
+        "in passing counts for less",
+    ] {
+        assert!(told.contains(rule), "{rule}: {told}");
+    }
+    let without = page(
+        &made(vec![lesson("The cache is warm.", 0.9)]),
+        &room(CAP, BUDGET, None),
+    );
+    assert!(!brief(&nothing, &without, "static").contains("Experiments"));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use ken_core::event::Arm;
 use ken_core::facts::EntryFacts;
 use ken_core::id::EntryId;
 use ken_core::kind::{Memory, Prefix};
+use ken_core::run::blind::is_one_agents_word;
 use ken_core::run::{How, Offer};
 use ken_core::score;
 use ken_core::store::{Filter, Store as _};
@@ -27,6 +28,8 @@ pub struct Brief {
     pub norms: Page,
     /// What is known, norms left out.
     pub known: Answer,
+    /// What fits and rests on one agent's word: nobody is told who did not ask.
+    pub unsaid: Vec<EntryId>,
 }
 
 impl Engine {
@@ -37,11 +40,16 @@ impl Engine {
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Brief, Error> {
         let mut known = self.search(search, progress)?;
-        known
-            .hits
-            .retain(|hit| hit.entry.id.prefix() != Prefix::Norm);
+        let hits = &mut known.hits;
+        hits.retain(|hit| hit.entry.id.prefix() != Prefix::Norm);
+        let heard = hits.extract_if(.., |hit| is_one_agents_word(&hit.entry));
+        let unsaid = heard.map(|hit| hit.entry.id).collect();
         let norms = self.norms_for(&search.paths)?;
-        Ok(Brief { norms, known })
+        Ok(Brief {
+            norms,
+            known,
+            unsaid,
+        })
     }
 
     /// Lays out what `reader` is given of a briefing, and writes down what that was.
@@ -83,8 +91,11 @@ impl Engine {
             let shown: Vec<EntryId> = page.shown.iter().map(|it| it.id).collect();
             self.note_shown(reader, &shown, How::Brief)?;
         }
+        let fitted = brief.known.hits.iter().map(|hit| hit.entry.id);
+        let fitted = fitted.filter(|id| !decided.contains(id));
+        let passed: Vec<EntryId> = fitted.chain(brief.unsaid.iter().copied()).collect();
         let decided = decided.iter().filter_map(|id| offers.get(id).copied());
-        self.note_pushed(reader, decided.collect())?;
+        self.note_pushed(reader, decided.collect(), passed)?;
         Ok(page)
     }
 

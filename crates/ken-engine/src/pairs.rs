@@ -108,7 +108,9 @@ impl Engine {
 
     fn vectors(&mut self, entries: &[Entry]) -> Result<Option<Vec<Vector>>, Error> {
         let serving = self.serving()?;
-        let embedder = serving.embedder().filter(|_| serving.rung() == Rung::Static);
+        let embedder = serving
+            .embedder()
+            .filter(|_| serving.rung() == Rung::Static);
         let Some(embedder) = embedder else {
             return Ok(None);
         };

@@ -716,6 +716,77 @@ fn the_same_ledger_gives_the_same_posteriors_ranks_and_archive_decisions_on_anot
 }
 
 #[test]
+fn c8_what_one_agent_said_is_told_to_nobody_who_did_not_ask_until_another_finds_it() {
+    let (dir, _) = house();
+    let mut ken = at(dir.path(), NOON);
+    let statement = "The ledger adds amounts up before it takes the lock of the account";
+    let severe = Finding {
+        severity_milli: 7_000,
+        confidence_milli: 8_000,
+        ..finding(statement)
+    };
+    open(&mut ken, "one", &[("agent:a", Member::default())]);
+    ken.observe(&reader("agent:a", "one"), severe).unwrap();
+    let id = close(&mut ken, "one", Succeeded).gained[0];
+    let search = Search {
+        query: "ledger amounts lock account".to_owned(),
+        ..Search::default()
+    };
+    let found = ken.search(&search, &mut |_, _| ()).unwrap();
+    assert!(found.hit(id).is_some(), "who asks is answered");
+    let portion = ken_engine::search::Portion {
+        cap: 5,
+        budget: usize::MAX,
+        tier: None,
+        role: None,
+    };
+    let told = |ken: &mut Engine, run: &str| {
+        let mut brief = ken.brief(&search, &mut |_, _| ()).unwrap();
+        let to = reader("agent:b", run);
+        let page = ken.hand_over(&mut brief, portion, Some(&to)).unwrap();
+        page.shown.iter().any(|it| it.id == id)
+    };
+    open(&mut ken, "two", &[("agent:b", Member::default())]);
+    assert!(!told(&mut ken, "two"));
+    ken.observe(&reader("agent:b", "two"), finding(statement))
+        .unwrap();
+    let closed = close(&mut ken, "two", Succeeded);
+    assert_eq!(closed.closing.found[&id], Provenance::Independent);
+    assert_eq!(closed.closing.effects[0].blind, 1, "and it was a chance");
+    let off = ReviewPolicy {
+        blind: false,
+        ..ReviewPolicy::default()
+    };
+    ken.set_review_policy(Some(off), &actor("human:lead"))
+        .unwrap();
+    open(&mut ken, "three", &[("agent:b", Member::default())]);
+    assert!(told(&mut ken, "three"));
+}
+
+#[test]
+fn what_was_taken_back_stays_so_although_somebody_finds_it_again() {
+    let (dir, id) = house();
+    let mut ken = at(dir.path(), NOON);
+    let lead = actor("human:lead");
+    ken.set_review_policy(Some(ReviewPolicy::STRICT), &lead)
+        .unwrap();
+    for number in 1..=10 {
+        let run = format!("run-{number}");
+        open(&mut ken, &run, &[("agent:a", Member::default())]);
+        ken.note_shown(&reader("agent:a", &run), &[id], How::Pull)
+            .unwrap();
+        close(&mut ken, &run, Succeeded);
+    }
+    open(&mut ken, "last", &[("agent:a", Member::default())]);
+    ken.observe(&reader("agent:a", "last"), finding(SAME))
+        .unwrap();
+    ken.retract(id, RetractReason::False, None, &lead).unwrap();
+    let closed = close(&mut ken, "last", Succeeded);
+    assert!(closed.closing.restored.is_empty() && closed.gained.is_empty());
+    assert!(ken.entry(id).unwrap().retracted.is_some());
+}
+
+#[test]
 fn what_people_read_nobody_writes_down() {
     let (dir, id) = house();
     let mut ken = at(dir.path(), NOON);

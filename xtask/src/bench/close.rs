@@ -58,10 +58,13 @@ pub(crate) fn run(bench: &Bench) -> Result<Report, String> {
     });
     ran?;
     let count = u32::try_from(laps).unwrap_or(u32::MAX);
-    report.took("close: a program that prints a line", Took {
-        wall: line.wall / count,
-        cpu: line.cpu / count,
-    });
+    report.took(
+        "close: a program that prints a line",
+        Took {
+            wall: line.wall / count,
+            cpu: line.cpu / count,
+        },
+    );
     report.note(format!(
         "close: {entries} entries; each run showed {TOUCHED} and used {USED} of them; mean of {laps} runs closed one after another.",
     ));
@@ -76,11 +79,17 @@ fn prepare(
     findings: usize,
 ) -> Result<Vec<String>, String> {
     let mut engine = fixture::open(&fixture.root)?;
-    let ids: Vec<EntryId> = fixture.ids.iter().filter_map(|id| id.parse().ok()).collect();
+    let ids: Vec<EntryId> = fixture
+        .ids
+        .iter()
+        .filter_map(|id| id.parse().ok())
+        .collect();
     let mut names = Vec::with_capacity(laps);
     for lap in 0..laps {
         let name = format!("bench-{}-{lap}", what.replace(' ', "-"));
-        let shown: Vec<EntryId> = (0..TOUCHED).map(|n| ids[(lap * 37 + n) % ids.len()]).collect();
+        let shown: Vec<EntryId> = (0..TOUCHED)
+            .map(|n| ids[(lap * 37 + n) % ids.len()])
+            .collect();
         let work = Work {
             reader: Reader {
                 agent: actor("agent:bench"),
@@ -90,7 +99,8 @@ fn prepare(
             shown: &shown,
             findings: findings_of(&engine, fixture, lap, findings)?,
         };
-        work.note(&mut engine, &name).map_err(said("cannot write notes"))?;
+        work.note(&mut engine, &name)
+            .map_err(said("cannot write notes"))?;
         names.push(name);
     }
     Ok(names)

@@ -12,8 +12,19 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Write knowledge",
         &[
-            "add", "revise", "cite", "confirm", "status", "mark", "link", "merge", "supersede",
-            "archive", "retract", "restore", "undo",
+            "add",
+            "revise",
+            "cite",
+            "confirm",
+            "status",
+            "mark",
+            "link",
+            "merge",
+            "supersede",
+            "archive",
+            "retract",
+            "restore",
+            "undo",
         ],
     ),
     (

@@ -29,13 +29,20 @@ pub(super) fn run(session: &mut Session<'_>, args: &DuplicatesArgs) -> Result<Ex
             let (one, other) = (engine.find(one)?.id, engine.find(other)?.id);
             Ok(engine.dismiss_duplicate(one, other, by)?)
         })?;
-        session.printer.talk("they stay two, and are not listed again")?;
+        session
+            .printer
+            .talk("they stay two, and are not listed again")?;
         return Ok(Exit::Fine);
     }
     let pairs = session.read_shown(
         How::Pull,
         |engine| Ok(engine.duplicates()?),
-        |pairs| pairs.iter().flat_map(|it| [it.first.id, it.second.id]).collect(),
+        |pairs| {
+            pairs
+                .iter()
+                .flat_map(|it| [it.first.id, it.second.id])
+                .collect()
+        },
     )?;
     for pair in &pairs {
         one(session, pair)?;
@@ -44,7 +51,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &DuplicatesArgs) -> Result<Ex
         return Ok(Exit::Fine);
     }
     match pairs.first() {
-        None => session.printer.talk("no two entries seem to say the same")?,
+        None => session
+            .printer
+            .talk("no two entries seem to say the same")?,
         Some(Pair { first, second, .. }) => {
             let count = counted(pairs.len() as u64, "pair", "pairs");
             session.printer.talk(count)?;

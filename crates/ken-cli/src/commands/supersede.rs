@@ -9,5 +9,8 @@ pub(super) fn run(session: &mut Session<'_>, args: &SupersedeArgs) -> Result<Exi
         let (old, new) = (engine.find(&args.old)?.id, engine.find(&args.new)?.id);
         Ok((old, engine.supersede(old, new, by)?))
     })?;
-    session.written(&entry, format_args!("takes the place of {old}, which is kept"))
+    session.written(
+        &entry,
+        format_args!("takes the place of {old}, which is kept"),
+    )
 }

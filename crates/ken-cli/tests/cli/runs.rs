@@ -2,7 +2,7 @@
 
 use ken_testkit::test_env::TestEnv;
 
-use crate::support::plain;
+use crate::support::{lesson, plain};
 
 const CLAIM: &str = "A retried payment is charged once because the request carries its key";
 
@@ -166,4 +166,37 @@ fn a_thread_is_laid_aside_at_once() {
         .run(add.chain(["--statement", "The bank is down on Sundays"]))
         .success();
     insta::assert_snapshot!(env.run(["archive", "--thread", "pay"]), @"");
+}
+
+#[test]
+fn hlt_24_hlt_25_a_run_says_how_many_entries_it_used_and_left() {
+    let (env, id) = review();
+    let as_a = ["--by", "agent:a", "--run", "review-1"];
+    let _ = env
+        .run(["show", id.as_str()].into_iter().chain(as_a))
+        .success();
+    let severe = ["observe", "--severity", "9", "--statement"];
+    let severe = severe.into_iter().chain(["The proxy writes cookies to its log"]);
+    let _ = env.run(severe.chain(as_a)).success();
+    let close = ["run", "close", "review-1", "--outcome", "succeeded"];
+    let _ = env.run(close).success();
+    let past = env.run(["run", "list", "--format", "json"]).success().json();
+    assert_eq!((&past["accessed"], &past["extracted"]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn dup_01_dup_07_dup_12_entries_that_say_the_same_are_listed_merged_and_told_apart() {
+    let env = plain();
+    let one = lesson(&env, "Retry the payment call twice after a network timeout");
+    let same = lesson(&env, "After a network timeout, retry the payment call twice");
+    let opposite = lesson(&env, "Never retry the payment call twice after a network timeout");
+    insta::assert_snapshot!(env.run(["duplicates"]), @"");
+    insta::assert_snapshot!(env.run(["merge", same.as_str(), "--into", one.as_str()]), @"");
+    insta::assert_snapshot!(env.run(["duplicates"]), @"");
+    let merged = env.run(["show", same.as_str(), "--format", "json"]).success().json();
+    assert_eq!(merged["merged_into"], one.as_str());
+    let again = env.run(["merge", same.as_str(), "--into", opposite.as_str()]);
+    insta::assert_snapshot!(again, @"");
+    insta::assert_snapshot!(env.run(["supersede", one.as_str(), opposite.as_str()]), @"");
+    insta::assert_snapshot!(env.run(["duplicates", "--dismiss", one.as_str(), opposite.as_str()]), @"");
 }

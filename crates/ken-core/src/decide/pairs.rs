@@ -23,7 +23,10 @@ pub fn merge(
     chosen: Option<Statement>,
 ) -> Result<Draft, Refusal> {
     writable(target)?;
-    let content = target.content.as_ref().ok_or(Refusal::NoContent(target.id))?;
+    let content = target
+        .content
+        .as_ref()
+        .ok_or(Refusal::NoContent(target.id))?;
     let mut absorbed: BTreeSet<EntryId> = BTreeSet::new();
     let mut longest = &content.statement;
     let mut tags = content.tags.clone();
@@ -38,21 +41,23 @@ pub fn merge(
                 into,
             });
         }
-        let theirs = source.content.as_ref().ok_or(Refusal::NoContent(source.id))?;
+        let theirs = source
+            .content
+            .as_ref()
+            .ok_or(Refusal::NoContent(source.id))?;
         if longest.as_str().chars().count() < theirs.statement.as_str().chars().count() {
             longest = &theirs.statement;
         }
-        let new = theirs.tags.iter().filter(|tag| !content.tags.contains(tag));
-        tags.extend(new.cloned());
+        tags.extend(theirs.tags.iter().cloned());
         absorbed.insert(source.id);
         absorbed.extend(&source.merged_from);
     }
     if absorbed.is_empty() {
         return Err(Refusal::NothingChanges);
     }
-    tags.sort();
-    tags.dedup();
-    tags.truncate(Content::TAGS_MAX);
+    while Content::TAGS_MAX < tags.len() {
+        tags.pop_last();
+    }
     let (strategy, statement) = wording(content, longest, chosen);
     let changes = Changes {
         statement,

@@ -4,6 +4,7 @@
 
 use super::Offer;
 use crate::actor::Actor;
+use crate::citation::{Citation, EvidenceType};
 use crate::entry::Entry;
 use crate::event::{Arm, Origin, Overlay};
 use crate::id::EntryId;
@@ -22,6 +23,22 @@ pub fn may_be_withheld(entry: &Entry) -> bool {
     let created = entry.created.as_ref();
     let by_person = created.is_some_and(|it| it.origin == Origin::Human || it.by.is_human());
     !entry.is_marked(Overlay::Pin) && !is_binding && !by_person && entry.confirmation.manual == 0
+}
+
+/// Returns whether an entry rests on nothing but what one agent said in a run.
+///
+/// Such a claim is found by who looks for it, and told to nobody who did not ask, until somebody else finds it or a
+/// person says so. An incident is told at once: missing one costs more.
+pub fn is_one_agents_word(entry: &Entry) -> bool {
+    let run = entry.created.as_ref().and_then(|it| it.run.as_ref());
+    let Some(run) = run.filter(|_| entry.kind() != Some(Kind::Incident)) else {
+        return false;
+    };
+    let is_its_own = |it: &Citation| {
+        it.evidence_type == EvidenceType::Transcript && it.evidence_ref.as_str() == run.id
+    };
+    let found = &entry.confirmation;
+    entry.citations.iter().all(is_its_own) && found.independent + found.manual == 0
 }
 
 /// Decides for one agent whether an entry is withheld; `all` are the agents of the run it would go to.

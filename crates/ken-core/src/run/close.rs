@@ -164,12 +164,14 @@ impl Closer<'_> {
         }
     }
 
-    /// Whether an agent could have found the entry without having seen it. Agents of one run are alike, so a
-    /// run is one chance, however many of them were blind.
+    /// Whether an agent could have found the entry without having seen it: it fitted the work, and chance or want
+    /// of room kept it away. Agents of one run are alike, so a run is one chance, however many of them were blind.
     fn had_a_chance(&self, name: &Actor, agent: &Agent, it: &Touched) -> bool {
-        let offer = agent.offers.get(&it.entry.id);
+        let id = it.entry.id;
+        let offer = agent.offers.get(&id);
         let withheld = offer.is_some_and(|offer| offer.arm == Arm::Withheld);
-        withheld && self.provenance(name, it) == Provenance::Independent
+        (withheld || agent.passed.contains(&id))
+            && self.provenance(name, it) == Provenance::Independent
     }
 
     fn provenance(&self, agent: &Actor, it: &Touched) -> Provenance {
@@ -259,9 +261,12 @@ impl Run {
     }
 }
 
-/// Whether an entry was laid aside because nobody found it; what a person laid aside stays there.
+/// Whether an entry was laid aside because nobody found it; what a person laid aside or took back stays there.
 fn is_laid_aside_by_silence(entry: &Entry) -> bool {
-    let archived = entry.archived.as_ref();
+    let archived = entry
+        .archived
+        .as_ref()
+        .filter(|_| entry.retracted.is_none());
     archived.is_some_and(|it| it.because != ArchiveReason::Manual)
 }
 

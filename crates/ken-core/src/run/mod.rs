@@ -67,6 +67,8 @@ pub enum Note {
     SawEverything { agent: Actor, how: How },
     /// Chance decided whether an agent was given entries.
     Pushed { agent: Actor, offers: Vec<Offer> },
+    /// Entries fitted what an agent was about to do and there was no room for them.
+    Passed { agent: Actor, entries: Vec<EntryId> },
     /// An agent concluded something from entries, and told others.
     Said {
         agent: Actor,
@@ -203,6 +205,7 @@ pub struct Agent {
     pub shown: BTreeMap<EntryId, How>,
     pub saw_everything: bool,
     pub offers: BTreeMap<EntryId, Offer>,
+    pub passed: BTreeSet<EntryId>,
     pub told: BTreeSet<EntryId>,
     /// The agents that said something to it.
     pub heard: BTreeSet<Actor>,
@@ -284,6 +287,7 @@ impl Run {
             Note::Said {
                 agent, cites, to, ..
             } => self.said(&agent, &cites, to),
+            Note::Passed { agent, entries } => self.agent(agent).passed.extend(entries),
             Note::Used { agent, entries } => self.agent(agent).used.extend(entries),
             Note::Added { agent, entries } => self.agent(agent).added.extend(entries),
             Note::Observed {
@@ -316,7 +320,11 @@ impl Run {
 impl Agent {
     /// Returns every entry it had to do with, those only chance decided about included.
     pub fn touched(&self) -> impl Iterator<Item = EntryId> + '_ {
-        let seen = self.shown.keys().chain(self.offers.keys());
+        let seen = self
+            .shown
+            .keys()
+            .chain(self.offers.keys())
+            .chain(&self.passed);
         let said = self.told.iter().chain(&self.cites);
         let done = self.used.iter().chain(&self.added);
         let found = self.findings.iter().flat_map(|it| &it.says);

@@ -286,3 +286,14 @@ fn run_notes() -> Vec<Noted> {
     ];
     notes.map(noted).to_vec()
 }
+
+#[test]
+fn what_had_no_room_was_not_seen() {
+    let passed = Note::Passed {
+        agent: actor("a"),
+        entries: vec![entry()],
+    };
+    let run = run(vec![passed]);
+    assert_eq!(provenance(&run, "a"), Provenance::Independent);
+    assert!(run.agents[&actor("a")].touched().any(|id| id == entry()));
+}

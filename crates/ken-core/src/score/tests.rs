@@ -26,6 +26,7 @@ fn facts() -> EntryFacts {
         quarantined: false,
         archived: false,
         cooccurrence: 0.0,
+        silence: 0,
     }
 }
 
@@ -128,6 +129,27 @@ fn dec_23_freshness_halves_in_ninety_days_unless_conditions_hold() {
         ..facts()
     };
     assert!(near(fresh(&never), 0.0));
+}
+
+#[test]
+fn silence_of_those_who_could_have_found_it_makes_a_claim_less_fresh_whatever_the_code_says() {
+    let fresh = |silence, validity| {
+        let facts = EntryFacts {
+            silence,
+            validity,
+            confirmation: Confirmation {
+                last: Some("2026-11-15".parse().unwrap()),
+                ..Confirmation::default()
+            },
+            ..facts()
+        };
+        signals(&facts, Match::default()).freshness
+    };
+    for validity in [Validity::Holds, Validity::Unverifiable] {
+        assert!(near(fresh(0, validity), 1.0));
+        assert!(near(fresh(6, validity), 0.5));
+        assert!(near(fresh(12, validity), 0.25));
+    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ Spikes avoided: N (IDs); `composite from ID, ID -- not directly tested as a unit
 ";
 
 /// How an earlier experiment is used, told where one is shown.
-pub const SPIKE_RULES: &str = "\
+pub(super) const SPIKE_RULES: &str = "\
 Experiments (S-…): one answers your question where technology, constraints and scale are the same and its code did not change much; you decide. \
 Adopt it with its ID and a word why. Where it answers a part, adopt that part and name the gap; what it answers only in passing counts for less, so say so.
 ";

@@ -4,5 +4,6 @@
 
 mod drift;
 mod lifecycle;
+mod pairs;
 mod requirements;
 mod stage;

@@ -125,13 +125,23 @@ impl Engine {
         Ok(offers.collect())
     }
 
-    /// Writes down what chance decided.
-    pub(crate) fn note_pushed(&mut self, reader: &Reader, offers: Vec<Offer>) -> Result<(), Error> {
-        if offers.is_empty() {
+    /// Writes down what chance decided, and which entries fitted and had no room.
+    pub(crate) fn note_pushed(
+        &mut self,
+        reader: &Reader,
+        offers: Vec<Offer>,
+        passed: Vec<EntryId>,
+    ) -> Result<(), Error> {
+        let agent = reader.agent.clone();
+        if !offers.is_empty() {
+            let agent = agent.clone();
+            self.note_reading(reader, Note::Pushed { agent, offers })?;
+        }
+        if passed.is_empty() || self.open_run_of(reader)?.is_none() {
             return Ok(());
         }
-        let agent = reader.agent.clone();
-        self.note_reading(reader, Note::Pushed { agent, offers })
+        let entries = passed;
+        self.note_reading(reader, Note::Passed { agent, entries })
     }
 
     /// Adds entries that `reader` wrote, as part of the run it works in.

@@ -1,0 +1,114 @@
+//! Entries that say the same: merged, superseded, told apart.
+
+use std::collections::BTreeSet;
+
+use ken_core::decide::{self, Draft, Refusal};
+use ken_core::entry::Entry;
+use ken_core::event::{Body, MergeStrategy, Merged, PairKind};
+use ken_core::fold::fold_entry;
+use ken_core::id::EntryId;
+use ken_core::kind::Kind;
+use ken_core::workspace::Workspace;
+use ken_testkit::build::Scribe;
+
+/// An entry with a statement of so many characters and some tags.
+fn entry(scribe: &mut Scribe, chars: usize, tags: &[&str]) -> Entry {
+    let statement = "x".repeat(chars);
+    let (id, copy) = scribe.propose_with(Kind::Learning, &statement, |data| {
+        data.content.tags = tags.iter().map(|tag| tag.parse().unwrap()).collect();
+    });
+    fold_entry(id, [&copy.event]).unwrap()
+}
+
+fn merged(draft: Draft) -> Merged {
+    match draft.body {
+        Body::Merged(merged) => merged,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn dup_08_a_wording_is_kept_unless_another_is_more_than_a_fifth_longer() {
+    let mut scribe = Scribe::new(1);
+    let target = entry(&mut scribe, 100, &[]);
+    let just = entry(&mut scribe, 120, &[]);
+    let longer = entry(&mut scribe, 121, &[]);
+    let kept = merged(decide::merge(&target, &[just], None).unwrap());
+    assert_eq!(kept.strategy, MergeStrategy::KeepTarget);
+    assert_eq!(kept.changes.statement, None);
+    let taken = merged(decide::merge(&target, &[longer.clone()], None).unwrap());
+    assert_eq!(taken.strategy, MergeStrategy::KeepLonger);
+    assert_eq!(
+        taken.changes.statement,
+        longer.content.map(|it| it.statement)
+    );
+}
+
+#[test]
+fn dup_09_dup_11_tags_are_united_and_a_wording_somebody_chose_is_taken() {
+    let mut scribe = Scribe::new(2);
+    let target = entry(&mut scribe, 20, &["pay", "retry"]);
+    let source = entry(&mut scribe, 20, &["auth", "pay"]);
+    let chosen = "Both say this.".parse().unwrap();
+    let it = merged(decide::merge(&target, &[source], Some(chosen)).unwrap());
+    assert_eq!(it.strategy, MergeStrategy::LlmSelected);
+    let tags = it.changes.tags.unwrap();
+    let tags: Vec<&str> = tags.iter().map(ken_core::text::Tag::as_str).collect();
+    assert_eq!(tags, ["auth", "pay", "retry"]);
+}
+
+#[test]
+fn dup_14_prv_19_prv_21_a_merge_is_its_own_event_and_names_everything_it_absorbed() {
+    let mut scribe = Scribe::new(3);
+    let target = entry(&mut scribe, 20, &[]);
+    let mut source = entry(&mut scribe, 20, &[]);
+    let earlier: EntryId = "L-00000009".parse().unwrap();
+    source.merged_from = BTreeSet::from([earlier]);
+    let draft = decide::merge(&target, &[source.clone()], None).unwrap();
+    let about = draft.about.len();
+    let it = merged(draft);
+    assert_eq!(it.sources.len(), 2);
+    assert!(it.sources.contains(&earlier) && it.sources.contains(&source.id));
+    assert_eq!(about, 3);
+}
+
+#[test]
+fn nothing_becomes_part_of_itself_or_of_two() {
+    let mut scribe = Scribe::new(4);
+    let target = entry(&mut scribe, 20, &[]);
+    let mut source = entry(&mut scribe, 20, &[]);
+    let itself = decide::merge(&target, &[target.clone()], None);
+    assert_eq!(itself.unwrap_err(), Refusal::SelfMerge);
+    assert_eq!(
+        decide::merge(&target, &[], None).unwrap_err(),
+        Refusal::NothingChanges
+    );
+    source.merged_into = Some(target.id);
+    assert!(matches!(
+        decide::merge(&target, &[source], None),
+        Err(Refusal::MergedAlready { .. })
+    ));
+    assert_eq!(
+        decide::supersede(&target, &target).unwrap_err(),
+        Refusal::SelfMerge
+    );
+}
+
+#[test]
+fn dup_12_dup_13_a_pair_is_dismissed_once_whichever_is_named_first() {
+    let mut scribe = Scribe::new(5);
+    let (one, other) = (entry(&mut scribe, 20, &[]), entry(&mut scribe, 20, &[]));
+    let nothing = Workspace::default();
+    let kind = PairKind::Duplicate;
+    let first = decide::dismiss_pair(&one, &other, kind, &nothing).unwrap();
+    assert_eq!(
+        decide::dismiss_pair(&other, &one, kind, &nothing).unwrap(),
+        first
+    );
+    let mut known = Workspace::default();
+    let pair = (one.id.min(other.id), one.id.max(other.id), kind);
+    known.dismissed.insert(pair);
+    let again = decide::dismiss_pair(&one, &other, kind, &known);
+    assert_eq!(again.unwrap_err(), Refusal::NothingChanges);
+    assert!(decide::dismiss_pair(&one, &other, PairKind::Contradiction, &known).is_ok());
+}
