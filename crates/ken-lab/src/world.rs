@@ -162,14 +162,19 @@ impl Codebase {
         all.filter(|(_, claim)| claim.holds()).map(|(id, _)| id)
     }
 
-    /// Changes the code before a run, perhaps; returns the claim that broke.
-    pub fn change(&mut self, run: usize) -> Option<ClaimId> {
-        let dice = self.dice;
-        if self.cell.change_rate <= dice.roll(About::Change, run, 0, 0) {
+    /// Returns the claim a code change before this run breaks, if there is one.
+    pub fn next_to_break(&self, run: usize) -> Option<ClaimId> {
+        if self.cell.change_rate <= self.dice.roll(About::Change, run, 0, 0) {
             return None;
         }
         let facts: Vec<ClaimId> = self.facts().collect();
-        let broken = facts[dice.pick(About::ChangedFact, run, facts.len())];
+        let picked = self.dice.pick(About::ChangedFact, run, facts.len());
+        facts.get(picked).copied()
+    }
+
+    /// Changes the code so that a claim breaks, before a run.
+    pub fn change(&mut self, run: usize, broken: ClaimId) {
+        let dice = self.dice;
         let area = self.claims[broken].area;
         for (id, claim) in self.claims.iter_mut().enumerate() {
             let seen = match id == broken {
@@ -182,7 +187,11 @@ impl Codebase {
         }
         self.claims[broken].truth = Truth::Broken { run };
         self.plant(area, Truth::Holds);
-        Some(broken)
+    }
+
+    /// Changes what agents are like, and how often code changes, from now on; for tests.
+    pub fn set_cell(&mut self, cell: Cell) {
+        self.cell = cell;
     }
 
     /// Returns whether an agent of a run says a claim.
@@ -297,13 +306,14 @@ mod tests {
             ..MIDDLE
         };
         let mut code = Codebase::new(cell, Dice::new(1));
-        let broken = code.change(7).unwrap();
+        let broken = code.next_to_break(7).unwrap();
+        code.change(7, broken);
         assert_eq!(code.claims[broken].truth, Truth::Broken { run: 7 });
         assert_eq!(code.facts().count(), AREAS * FACTS_PER_AREA);
         let still = Cell {
             change_rate: 0.0,
             ..MIDDLE
         };
-        assert_eq!(Codebase::new(still, Dice::new(1)).change(7), None);
+        assert_eq!(Codebase::new(still, Dice::new(1)).next_to_break(7), None);
     }
 }
