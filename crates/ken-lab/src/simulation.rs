@@ -151,12 +151,13 @@ impl Simulation {
                 if !self.code.is_found(work.number, number, claim, seen) {
                     continue;
                 }
-                let held = self.memory.of_claim(claim).filter(|_| is_shown);
-                used.extend(held.map(|held| held.entry.id));
+                let held = self.memory.of_claim(claim).map(|held| held.entry.id);
+                used.extend(held.filter(|_| is_shown));
                 let finding = self.finding(work.number, number, claim);
                 work.notes.push(Note::Observed {
                     agent: agent.clone(),
                     finding: Box::new(finding.clone()),
+                    says: held.into_iter().collect(),
                 });
                 let words = work.found.entry(claim).or_default();
                 words.push((number, finding));

@@ -8,10 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ken_core::actor::Actor;
 use ken_core::decide::{self, Draft};
 use ken_core::entry::Entry;
-use ken_core::event::{
-    ArchiveReason, Body, Channel, Confirmed, Outcome, Provenance, Restored, RetractReason,
-    RunEffects, StatusChanged,
-};
+use ken_core::event::{ArchiveReason, Body, Channel, Outcome, Provenance, Restored, RetractReason};
 use ken_core::facts::Validity;
 use ken_core::id::EntryId;
 use ken_core::run::Run;
@@ -214,15 +211,7 @@ impl Simulation {
 
     /// Writes what a closing decided.
     fn write(&mut self, touched: &[Touched], closing: &Closing) {
-        let about = closing.effects.iter().map(|effect| effect.entry.into());
-        let effects = Draft {
-            about: about.collect(),
-            body: Body::RunEffects(RunEffects {
-                run: closing.closed.run.clone(),
-                effects: closing.effects.clone(),
-            }),
-        };
-        self.tell(Ok(effects));
+        self.tell(Ok(decide::effects(&closing.closed.run, &closing.effects)));
         for it in touched {
             self.write_about(&it.entry, closing);
         }
@@ -231,13 +220,8 @@ impl Simulation {
     fn write_about(&mut self, entry: &Entry, closing: &Closing) {
         let id = entry.id;
         if let Some(provenance) = closing.found.get(&id) {
-            let body = Body::Confirmed(Confirmed {
-                provenance: *provenance,
-                on: self.memory.now.date(),
-                run: Some(closing.closed.run.clone()),
-                withdraws: Vec::new(),
-            });
-            self.tell(Ok(about(entry, body)));
+            let (run, today) = (&closing.closed.run, self.memory.now.date());
+            self.tell(decide::find_again(entry, *provenance, run, today));
         }
         if closing.archived.contains(&id) {
             self.tell(decide::archive(entry, ArchiveReason::Decay));
@@ -249,31 +233,22 @@ impl Simulation {
                 undoes: undoes.unwrap_or_default(),
                 reason: None,
             });
-            self.tell(Ok(about(entry, body)));
+            self.tell(Ok(Draft {
+                about: vec![entry.id.into()],
+                body,
+            }));
         }
         if let Some(to) = closing
             .promoted
             .get(&id)
             .filter(|to| **to != entry.status.value)
         {
-            let body = Body::StatusChanged(StatusChanged {
-                to: *to,
-                replaces: entry.status.heads.clone(),
-                reason: None,
-            });
-            self.tell(Ok(about(entry, body)));
+            self.tell(decide::rise(entry, *to));
         }
     }
 
     fn tell(&mut self, draft: Result<Draft, decide::Refusal>) {
         let by: &Actor = &self.person;
         self.memory.tell(draft.expect("the core decided it"), by);
-    }
-}
-
-fn about(entry: &Entry, body: Body) -> Draft {
-    Draft {
-        about: vec![entry.id.into()],
-        body,
     }
 }
