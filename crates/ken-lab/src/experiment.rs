@@ -73,10 +73,10 @@ impl CellResult {
 }
 
 /// Tries every setting of every policy in the middle cell and marks the chosen ones.
-pub fn tune(seeds: Range<u64>, progress: &(dyn Fn(String) + Sync)) -> Vec<Tried> {
+pub fn tune(seeds: Range<u64>, progress: &dyn Fn(&str)) -> Vec<Tried> {
     let mut all = Vec::new();
     for name in Name::ALL {
-        progress(format!("tuning {}", name.word()));
+        progress(&format!("tuning {}", name.word()));
         let tried = settings(name).into_iter().map(|policy| {
             let figures = lives(MIDDLE, policy, seeds.clone());
             try_out(policy, &figures)
@@ -99,11 +99,11 @@ pub fn run(
     cells: &[Named],
     policies: &[Policy],
     seeds: Range<u64>,
-    progress: &(dyn Fn(String) + Sync),
+    progress: &dyn Fn(&str),
 ) -> Vec<CellResult> {
     let mut results = Vec::new();
     for Named { name, cell } in cells {
-        progress(format!("cell {name}"));
+        progress(&format!("cell {name}"));
         results.extend(policies.iter().map(|policy| CellResult {
             cell: (*name).to_owned(),
             parameters: *cell,

@@ -58,130 +58,82 @@ pub struct Named {
     pub cell: Cell,
 }
 
+/// What makes another cell of the middle one, by the name of that cell.
+type Step = (&'static str, fn(&mut Cell));
+
+/// Each parameter a step down and a step up.
+const STEPS: [Step; 10] = [
+    ("detection 0.15", |it| it.detection = 0.15),
+    ("detection 0.5", |it| it.detection = 0.5),
+    ("priming 0.5", |it| it.priming = 0.5),
+    ("priming 0.95", |it| it.priming = 0.95),
+    ("false share 0.1", |it| it.false_share = 0.1),
+    ("false share 0.5", |it| it.false_share = 0.5),
+    ("changes 0.02", |it| it.change_rate = 0.02),
+    ("changes 0.2", |it| it.change_rate = 0.2),
+    ("1 agent", |it| it.agents = 1),
+    ("5 agents", |it| it.agents = 5),
+];
+
+/// The corners that promise to be harshest: everything against the policy with one agent and with five, facts
+/// that are hardly ever found in code that hardly changes, and code that changes all the time.
+const CORNERS: [Named; 4] = [
+    Named {
+        name: "all against, 1 agent",
+        cell: Cell {
+            agents: 1,
+            ..AGAINST
+        },
+    },
+    Named {
+        name: "all against, 5 agents",
+        cell: Cell {
+            agents: 5,
+            ..AGAINST
+        },
+    },
+    Named {
+        name: "hidden facts, 1 agent",
+        cell: Cell {
+            false_share: 0.1,
+            change_rate: 0.02,
+            agents: 1,
+            ..AGAINST
+        },
+    },
+    Named {
+        name: "churn, 5 agents",
+        cell: Cell {
+            priming: 0.95,
+            change_rate: 0.2,
+            agents: 5,
+            ..MIDDLE
+        },
+    },
+];
+
+/// Every parameter but the number of agents where it hurts most.
+const AGAINST: Cell = Cell {
+    detection: 0.15,
+    priming: 0.95,
+    false_share: 0.5,
+    change_rate: 0.2,
+    ..MIDDLE
+};
+
 /// Returns every cell: the middle, each parameter a step down and a step up, and four harsh corners.
 pub fn cells() -> Vec<Named> {
-    let named = |name, cell| Named { name, cell };
-    let mut cells = vec![
-        named("middle", MIDDLE),
-        named(
-            "detection 0.15",
-            Cell {
-                detection: 0.15,
-                ..MIDDLE
-            },
-        ),
-        named(
-            "detection 0.5",
-            Cell {
-                detection: 0.5,
-                ..MIDDLE
-            },
-        ),
-        named(
-            "priming 0.5",
-            Cell {
-                priming: 0.5,
-                ..MIDDLE
-            },
-        ),
-        named(
-            "priming 0.95",
-            Cell {
-                priming: 0.95,
-                ..MIDDLE
-            },
-        ),
-        named(
-            "false share 0.1",
-            Cell {
-                false_share: 0.1,
-                ..MIDDLE
-            },
-        ),
-        named(
-            "false share 0.5",
-            Cell {
-                false_share: 0.5,
-                ..MIDDLE
-            },
-        ),
-        named(
-            "changes 0.02",
-            Cell {
-                change_rate: 0.02,
-                ..MIDDLE
-            },
-        ),
-        named(
-            "changes 0.2",
-            Cell {
-                change_rate: 0.2,
-                ..MIDDLE
-            },
-        ),
-        named(
-            "1 agent",
-            Cell {
-                agents: 1,
-                ..MIDDLE
-            },
-        ),
-        named(
-            "5 agents",
-            Cell {
-                agents: 5,
-                ..MIDDLE
-            },
-        ),
-    ];
-    cells.extend(corners());
-    cells
-}
-
-/// Returns the corners that promise to be harshest: everything against the policy with one agent and with
-/// five, facts that are hardly ever found in code that hardly changes, and code that changes all the time.
-fn corners() -> [Named; 4] {
-    let against = Cell {
-        detection: 0.15,
-        priming: 0.95,
-        false_share: 0.5,
-        change_rate: 0.2,
-        ..MIDDLE
+    let step = |(name, change): Step| {
+        let mut cell = MIDDLE;
+        change(&mut cell);
+        Named { name, cell }
     };
-    [
-        Named {
-            name: "all against, 1 agent",
-            cell: Cell {
-                agents: 1,
-                ..against
-            },
-        },
-        Named {
-            name: "all against, 5 agents",
-            cell: Cell {
-                agents: 5,
-                ..against
-            },
-        },
-        Named {
-            name: "hidden facts, 1 agent",
-            cell: Cell {
-                false_share: 0.1,
-                change_rate: 0.02,
-                agents: 1,
-                ..against
-            },
-        },
-        Named {
-            name: "churn, 5 agents",
-            cell: Cell {
-                priming: 0.95,
-                change_rate: 0.2,
-                agents: 5,
-                ..MIDDLE
-            },
-        },
-    ]
+    let middle = Named {
+        name: "middle",
+        cell: MIDDLE,
+    };
+    let steps = STEPS.into_iter().map(step);
+    [middle].into_iter().chain(steps).chain(CORNERS).collect()
 }
 
 /// Returns the cells of the table about how often the same mistake is made.

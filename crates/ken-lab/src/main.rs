@@ -130,7 +130,7 @@ fn replace_tables(path: &Path, summary: &str) -> Result<(), Failure> {
 }
 
 #[expect(clippy::print_stderr, reason = "progress is talk, not data")]
-fn progress(what: String) {
+fn progress(what: &str) {
     eprintln!("{what}");
 }
 
