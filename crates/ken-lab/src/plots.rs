@@ -14,6 +14,9 @@ use super::{Failure, Outcome, tables};
 /// Width and height of a plot, in pixels.
 const SIZE: (u32, u32) = (720, 400);
 
+/// How much wider than its lines a plot is, so that the names of the lines have a place beside them.
+const ROOM: f64 = 1.25;
+
 /// One line of a plot: whose it is, and its points.
 struct Line {
     policy: Name,
@@ -133,10 +136,13 @@ impl Plot<'_> {
             .margin(12)
             .x_label_area_size(40)
             .y_label_area_size(48)
-            .build_cartesian_2d(0.0..right, 0.0..(1.05 * top).min(100.0))?;
+            .build_cartesian_2d(0.0..ROOM * right, 0.0..(1.05 * top).min(100.0))?;
+        let whole = |number: &f64| format!("{number:.0}");
         chart
             .configure_mesh()
             .x_desc(self.across)
+            .x_label_formatter(&|x| if *x <= right { whole(x) } else { String::new() })
+            .y_label_formatter(&whole)
             .light_line_style(TRANSPARENT)
             .draw()?;
         for line in &self.lines {
@@ -155,7 +161,8 @@ impl Plot<'_> {
         }
         let labels = &mut chart.configure_series_labels();
         labels
-            .background_style(WHITE.mix(0.8))
+            .position(SeriesLabelPosition::UpperRight)
+            .background_style(WHITE)
             .border_style(BLACK.mix(0.2))
             .draw()?;
         area.present()?;
