@@ -84,8 +84,9 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("ken-cli", &["ken-core", "ken-engine"]),
-    // These three never ship.
+    // These four never ship.
     ("ken-fuzz", &["ken-anchor", "ken-core", "ken-ledger"]),
+    ("ken-lab", &["ken-core"]),
     (
         "ken-testkit",
         &[

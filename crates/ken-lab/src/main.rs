@@ -1,0 +1,140 @@
+//! The command `ken-lab`: runs the experiment and writes what came out.
+//!
+//! Files go to the folder given by `--out`: `results.csv`, `differences.csv`, `tuning.csv`, `curves.csv`,
+//! `results.json` and plots. The tables of `docs/lab.md` are printed; progress goes to the other stream.
+
+mod plots;
+mod tables;
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use clap::Parser;
+use ken_lab::experiment::{CellResult, Tried, chosen, run, tune};
+use ken_lab::grid::{Named, TEST_SEEDS, TUNING_SEEDS, cells, recurrence_cells};
+use serde::Serialize;
+
+/// Seeds of a quick look, for tuning and for results.
+const QUICK_SEEDS: (u64, u64) = (2, 4);
+
+/// The lines of a document between which the tables stand.
+const MARKS: [&str; 2] = ["<!-- tables: begin -->", "<!-- tables: end -->"];
+
+/// Shows whether knowledge that agents repeat to each other confirms itself.
+#[derive(Debug, Parser)]
+#[command(name = "ken-lab")]
+struct Arguments {
+    /// Folder the files are written to.
+    #[arg(long)]
+    out: PathBuf,
+    /// Document whose tables are replaced, between its two marks.
+    #[arg(long)]
+    document: Option<PathBuf>,
+    /// Looks at the middle cell with a few seeds; its figures are no results.
+    #[arg(long)]
+    quick: bool,
+}
+
+/// Why the experiment gave no files.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("cannot write `{}`", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot read `{}`", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("`{}` has no marks between which tables could stand", path.display())]
+    NoMarks { path: PathBuf },
+    #[error("cannot plot `{}`: {message}", path.display())]
+    Plot { path: PathBuf, message: String },
+}
+
+/// Everything that came out.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    tuning: Vec<Tried>,
+    cells: Vec<CellResult>,
+    recurrence: Vec<CellResult>,
+}
+
+fn main() -> Result<(), Failure> {
+    let arguments = Arguments::parse();
+    let outcome = experiment(arguments.quick);
+    write_all(&arguments.out, &outcome)?;
+    let summary = tables::summary(&outcome);
+    match &arguments.document {
+        Some(path) => replace_tables(path, &summary),
+        None => {
+            say(&summary);
+            Ok(())
+        }
+    }
+}
+
+fn experiment(is_quick: bool) -> Outcome {
+    let (few_tuning, few) = QUICK_SEEDS;
+    let start = |seeds: std::ops::Range<u64>, count| match is_quick {
+        true => seeds.start..seeds.start + count,
+        false => seeds,
+    };
+    let (tuning_seeds, seeds) = (start(TUNING_SEEDS, few_tuning), start(TEST_SEEDS, few));
+    let tuning = tune(tuning_seeds, &progress);
+    let policies = chosen(&tuning);
+    let look = |all: Vec<Named>, count| -> Vec<Named> {
+        let count = if is_quick { count } else { all.len() };
+        all.into_iter().take(count).collect()
+    };
+    Outcome {
+        cells: run(&look(cells(), 1), &policies, seeds.clone(), &progress),
+        recurrence: run(&look(recurrence_cells(), 0), &policies, seeds, &progress),
+        tuning,
+    }
+}
+
+fn write_all(out: &Path, outcome: &Outcome) -> Result<(), Failure> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Failure::Write { path, source }
+    };
+    fs::create_dir_all(out).map_err(failed(out))?;
+    let json = serde_json::to_string(outcome).expect("plain data");
+    for (name, text) in [
+        ("results.csv", tables::results_csv(outcome)),
+        ("differences.csv", tables::differences_csv(outcome)),
+        ("tuning.csv", tables::tuning_csv(outcome)),
+        ("curves.csv", tables::curves_csv(outcome)),
+        ("results.json", json),
+    ] {
+        let path = out.join(name);
+        fs::write(&path, text).map_err(failed(&path))?;
+    }
+    plots::draw(out, outcome)
+}
+
+/// Puts the tables between the two marks of a document.
+fn replace_tables(path: &Path, summary: &str) -> Result<(), Failure> {
+    let text = fs::read_to_string(path).map_err(|source| Failure::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    let [begin, end] = MARKS;
+    let parts = text.split_once(begin);
+    let parts = parts.and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
+    let (before, after) = parts.ok_or_else(|| Failure::NoMarks {
+        path: path.to_owned(),
+    })?;
+    let text = format!("{before}{begin}\n\n{}\n\n{end}{after}", summary.trim());
+    fs::write(path, text).map_err(|source| Failure::Write {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+#[expect(clippy::print_stderr, reason = "progress is talk, not data")]
+fn progress(what: &str) {
+    eprintln!("{what}");
+}
+
+#[expect(clippy::print_stdout, reason = "the tables are what was asked for")]
+fn say(text: &str) {
+    println!("{text}");
+}
