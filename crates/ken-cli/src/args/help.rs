@@ -62,9 +62,8 @@ const GROUPS: &[(&str, &[&str])] = &[
 ];
 
 const FOOT: &str = "\
-Environment: KEN_ACTOR who acts, KEN_RUN the run it belongs to, KEN_SESSION the conversation an agent is in,
-NO_COLOR no colour; KEN_NOW and KEN_SEED a clock that stands still
-and known ids, for tests and recordings.
+Environment: KEN_ACTOR who acts, KEN_RUN the run it belongs to, KEN_SESSION the agent's conversation,
+NO_COLOR no colour; KEN_NOW and KEN_SEED a clock that stands still and known ids, for tests.
 Exit codes: 0 fine, 1 findings or refused, 2 usage or our own failure, 3 damaged store.
 `ken COMMAND --help` says more about one command.";
 

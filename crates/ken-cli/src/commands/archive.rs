@@ -24,7 +24,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &ArchiveArgs) -> Result<Exit,
     }
     if let Some(thread) = &args.thread {
         let ids = session.write(|engine, by| Ok(engine.archive_thread(thread, by)?))?;
-        let why = format!("of the thread {thread} that reach no further");
+        let why = format!("of the thread {thread}");
         return archived(session, &ids, None, &why);
     }
     let wanted = args.id.as_deref().unwrap_or_default();

@@ -129,8 +129,12 @@ mod tests {
 
     #[test]
     fn a_chart_shows_the_interval_beside_zero() {
-        insta::assert_snapshot!(chart(lift(-0.1, 0.25, 0.55)), @"");
-        insta::assert_snapshot!(chart(lift(-1.0, -1.0, -0.5)), @"");
+        insta::assert_snapshot!(chart(lift(-0.1, 0.25, 0.55)), @"
+        ──────────────────━━━━━━━●━━━━━━─────────
+        ");
+        insta::assert_snapshot!(chart(lift(-1.0, -1.0, -0.5)), @"
+        ●━━━━━━━━━━─────────┼────────────────────
+        ");
     }
 
     #[test]

@@ -221,9 +221,9 @@ fn cli_10_archive_older_than_days_archives_what_nobody_confirmed() {
     exit: 2
     ----- stderr -----
     error: the following required arguments were not provided:
-      <ID|--older-than <DAYS>>
+      <ID|--older-than <DAYS>|--thread <THREAD>>
 
-    Usage: ken archive <ID|--older-than <DAYS>>
+    Usage: ken archive <ID|--older-than <DAYS>|--thread <THREAD>>
 
     For more information, try '--help'.
     ");

@@ -159,7 +159,7 @@ fn a_mistyped_command_or_value_is_answered_with_the_nearest() {
     ----- stderr -----
     error: unrecognized subcommand 'lst'
 
-      tip: some similar subcommands exist: 'ls', 'list'
+      tip: some similar subcommands exist: 'lift', 'ls', 'list'
 
     Usage: ken [OPTIONS] <COMMAND>
 

@@ -23,6 +23,8 @@ fn help_groups_commands_by_task() {
       status       Move an entry on the ladder candidate, active, verified, stale, rejected
       mark         Pin, mute or annotate an entry; what is true stays as it is
       link         Link an entry to another
+      merge        Make entries that say the same one
+      supersede    Let a newer entry take an older one's place
       archive      Lay an entry aside, or all that nobody confirmed for long
       retract      Take an entry back
       restore      Bring back an archived or retracted entry
@@ -37,10 +39,18 @@ fn help_groups_commands_by_task() {
       log          Show the history of an entry, with authors
       export       Write entries for other programs: JSON lines, an OKF bundle or Markdown
 
+    Learn from work:
+      run          Look after units of work: who takes part, what they saw, how it ended
+      observe      Tell what an agent found; whether that confirms anything is decided from what it had seen
+      feedback     Say whether an entry helped
+      lift         Show what entries are worth: outcomes of work with them and without
+      confidence   Look after how far using an entry is believed to help
+
     Check it:
       verify       Check the ledger and hold every entry against the code, or what a change touches
       reanchor     Take fingerprints, follow code that moved, decide about what changed
       drift        Show shelves that are stale, bloated, contradictory or orphaned
+      duplicates   List entries that seem to say the same
       quarantine   Look after entries the guard set apart
       friction     Record what got in the way, and count it
       promote      Move knowledge from one memory to another, with approval
@@ -67,6 +77,7 @@ fn help_groups_commands_by_task() {
     Options:
           --by <ACTOR>       Who acts: human:NAME, agent:NAME or ci:NAME [default: $KEN_ACTOR, the agent
                              Ken runs in, git's user.email]
+          --run <RUN>        The run this belongs to [default: $KEN_RUN]
       -C <DIR>               Act as if started in DIR
           --format <FORMAT>  How to answer: for people or one versioned JSON object a line; `verify`
                              knows three more [possible values: text, json, sarif, github, markdown]
@@ -76,8 +87,9 @@ fn help_groups_commands_by_task() {
       -h, --help             Print help
       -V, --version          Print version
 
-    Environment: KEN_ACTOR who acts, NO_COLOR no colour; KEN_NOW and KEN_SEED a clock that stands still
-    and known ids, for tests and recordings.
+    Environment: KEN_ACTOR who acts, KEN_RUN the run it belongs to, KEN_SESSION the agent's
+    conversation,
+    NO_COLOR no colour; KEN_NOW and KEN_SEED a clock that stands still and known ids, for tests.
     Exit codes: 0 fine, 1 findings or refused, 2 usage or our own failure, 3 damaged store.
     `ken COMMAND --help` says more about one command.
     ");

@@ -35,24 +35,94 @@ fn a_run_is_opened_noted_shown_and_closed() {
         .run(["show", id.as_str()].into_iter().chain(as_a))
         .success();
     let observed = env.run(["observe", "--statement", CLAIM].into_iter().chain(as_a));
-    insta::assert_snapshot!(observed, @"");
+    insta::assert_snapshot!(observed, @"
+    exit: 0
+    ----- stdout -----
+    review-1
+    ----- stderr -----
+    noted; what it confirms or becomes is decided when the run is closed
+    ");
     let as_b = ["--by", "agent:b", "--run", "review-1"];
     let _ = env
         .run(["observe", "--statement", CLAIM].into_iter().chain(as_b))
         .success();
-    insta::assert_snapshot!(env.run(["run", "show", "review-1"]), @"");
-    insta::assert_snapshot!(env.run(["run", "close", "review-1", "--outcome", "succeeded", "--quality", "0.9"]), @"");
-    insta::assert_snapshot!(env.run(["run", "list"]), @"");
-    insta::assert_snapshot!(env.run(["show", "--explain", id.as_str()]), @"");
+    insta::assert_snapshot!(env.run(["run", "show", "review-1"]), @"
+    exit: 0
+    ----- stdout -----
+    2026-01-02  review-1  open  2 agents  look at payments
+    opened by human:ada, witness: orchestrator
+
+    agent:a  watched
+      saw        L-205zr7j2
+      found      A retried payment is charged once because the request carries its key
+
+    agent:b  watched
+      found      A retried payment is charged once because the request carries its key
+    ");
+    insta::assert_snapshot!(env.run(["run", "close", "review-1", "--outcome", "succeeded", "--quality", "0.9"]), @"
+    exit: 0
+    ----- stdout -----
+    review-1
+    ----- stderr -----
+    L-205zr7j2 found again, independent
+    L-205zr7j2 is verified now
+    closed as succeeded; it touched 1 entry
+    ");
+    insta::assert_snapshot!(env.run(["run", "list"]), @"
+    exit: 0
+    ----- stdout -----
+    2026-01-02  review-1  succeeded  2 agents  quality 0.90
+    ----- stderr -----
+    0 open, 1 ended, 1 of them succeeded
+    ");
+    insta::assert_snapshot!(env.run(["show", "--explain", id.as_str()]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2  learning  verified
+
+    A retried payment is charged once because the request carries its key
+
+    evidence   none (cites no code)
+    decay      ephemeral
+    cites      pr:142 (agent:author, 2026-01-02)
+    confirmed  2026-01-02 (1 independent)
+    added      2026-01-02 by agent:author, workspace scope
+    history    4 events, the last on 2026-01-02: `ken log L-205zr7j2`
+    file       .ken/entries/L-205zr7j2-a-retried-payment-is-charged-once.md
+
+    code          nothing to look up
+    found again   1 independent, 0 by a person, 0 primed, 0 unwitnessed
+    since then    shown in 0 of 10 runs, 0 of 18 chances to find it unseen
+    helps         0.50 after 0 observations (prior)
+    worth         not enough runs yet (n = 0)
+    ");
 }
 
 #[test]
 fn what_a_run_is_told_of_another_folder_or_run_is_refused_with_a_way_out() {
     let (env, _) = review();
-    insta::assert_snapshot!(env.run(["run", "open", "review-1"]), @"");
-    insta::assert_snapshot!(env.run(["run", "close", "nobody", "--outcome", "failed"]), @"");
-    insta::assert_snapshot!(env.run(["run", "open", "../x"]), @"");
-    insta::assert_snapshot!(env.run(["run", "open", "x", "--agent", "a,colour=red"]), @"");
+    insta::assert_snapshot!(env.run(["run", "open", "review-1"]), @"
+    exit: 2
+    ----- stderr -----
+    error: run `review-1` is open already
+    ");
+    insta::assert_snapshot!(env.run(["run", "close", "nobody", "--outcome", "failed"]), @"
+    exit: 2
+    ----- stderr -----
+    error: no run `nobody` is open here; `ken run list` shows those that are
+    ");
+    insta::assert_snapshot!(env.run(["run", "open", "../x"]), @"
+    exit: 2
+    ----- stderr -----
+    error: `../x` is no name for a run: letters, digits, `-` and `_`, at most 64
+    ");
+    insta::assert_snapshot!(env.run(["run", "open", "x", "--agent", "a,colour=red"]), @"
+    exit: 2
+    ----- stderr -----
+    error: invalid value 'a,colour=red' for '--agent <AGENT>': `colour` is none of role, lens, session, told-by
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
@@ -119,7 +189,13 @@ fn hlt_20_hlt_21_hlt_22_hlt_23_outcomes_are_told_by_the_events_alone() {
 #[test]
 fn tru_20_tru_21_feedback_counts_for_help_and_not_for_truth() {
     let (env, id) = review();
-    insta::assert_snapshot!(env.run(["feedback", "--by", "agent:a", id.as_str(), "--helpful"]), @"");
+    insta::assert_snapshot!(env.run(["feedback", "--by", "agent:a", id.as_str(), "--helpful"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    noted; it counts for how far the entry helps, not for its truth
+    ");
     let _ = env
         .run(["feedback", "--by", "agent:a", id.as_str(), "--unhelpful"])
         .success();
@@ -134,25 +210,71 @@ fn tru_20_tru_21_feedback_counts_for_help_and_not_for_truth() {
 fn tru_18_tru_19_only_a_person_resets_and_only_what_is_stuck() {
     let (env, id) = review();
     let reset = ["confidence", "reset", id.as_str(), "--reason", "new model"];
-    insta::assert_snapshot!(env.run(reset), @"");
+    insta::assert_snapshot!(env.run(reset), @"
+    exit: 1
+    ----- stderr -----
+    error: L-205zr7j2 is not stuck: only what 50 observations left between 0.35 and 0.65 can be reset
+    ");
     let by_agent = reset.into_iter().chain(["--by", "agent:a"]);
-    insta::assert_snapshot!(env.run(by_agent), @"");
+    insta::assert_snapshot!(env.run(by_agent), @"
+    exit: 1
+    ----- stderr -----
+    error: resetting confidence is for a person to decide; agent:a is not one
+
+    hint: ask a person to run this command
+    ");
 }
 
 #[test]
 fn dec_01_dec_11_the_policy_is_shown_and_set_by_a_person() {
     let env = plain();
-    insta::assert_snapshot!(env.run(["run", "policy"]), @"");
-    insta::assert_snapshot!(env.run(["run", "policy", "--reviews", "3", "--blind", "off"]), @"");
-    insta::assert_snapshot!(env.run(["run", "policy", "--reset"]), @"");
-    insta::assert_snapshot!(env.run(["run", "policy", "--reviews", "1", "--by", "agent:a"]), @"");
+    insta::assert_snapshot!(env.run(["run", "policy"]), @"
+    exit: 0
+    ----- stdout -----
+    reviews    10
+    chances    18
+    blind      on
+    ");
+    insta::assert_snapshot!(env.run(["run", "policy", "--reviews", "3", "--blind", "off"]), @"
+    exit: 0
+    ----- stdout -----
+    reviews     3
+    chances    18
+    blind     off
+    ");
+    insta::assert_snapshot!(env.run(["run", "policy", "--reset"]), @"
+    exit: 0
+    ----- stdout -----
+    reviews    10
+    chances    18
+    blind      on
+    ");
+    insta::assert_snapshot!(env.run(["run", "policy", "--reviews", "1", "--by", "agent:a"]), @"
+    exit: 1
+    ----- stderr -----
+    error: configuring a workspace is for a person to decide; agent:a is not one
+
+    hint: ask a person to run this command
+    ");
 }
 
 #[test]
 fn not_enough_runs_is_an_answer() {
     let (env, id) = review();
-    insta::assert_snapshot!(env.run(["lift"]), @"");
-    insta::assert_snapshot!(env.run(["lift", id.as_str()]), @"");
+    insta::assert_snapshot!(env.run(["lift"]), @"
+    exit: 0
+    ----- stdout -----
+    all entries
+        not enough runs yet (n = 0)
+    ----- stderr -----
+    hint: entries are tried where `ken brief --run RUN` gives them to agents of a run that `ken run open` began
+    ");
+    insta::assert_snapshot!(env.run(["lift", id.as_str()]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2  A retried payment is charged once because the request carri…
+        not enough runs yet (n = 0)
+    ");
 }
 
 #[test]
@@ -165,7 +287,13 @@ fn a_thread_is_laid_aside_at_once() {
     let _ = env
         .run(add.chain(["--statement", "The bank is down on Sundays"]))
         .success();
-    insta::assert_snapshot!(env.run(["archive", "--thread", "pay"]), @"");
+    insta::assert_snapshot!(env.run(["archive", "--thread", "pay"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    archived 1 entry of the thread pay
+    ");
 }
 
 #[test]
@@ -176,27 +304,77 @@ fn hlt_24_hlt_25_a_run_says_how_many_entries_it_used_and_left() {
         .run(["show", id.as_str()].into_iter().chain(as_a))
         .success();
     let severe = ["observe", "--severity", "9", "--statement"];
-    let severe = severe.into_iter().chain(["The proxy writes cookies to its log"]);
+    let severe = severe
+        .into_iter()
+        .chain(["The proxy writes cookies to its log"]);
     let _ = env.run(severe.chain(as_a)).success();
     let close = ["run", "close", "review-1", "--outcome", "succeeded"];
     let _ = env.run(close).success();
-    let past = env.run(["run", "list", "--format", "json"]).success().json();
-    assert_eq!((&past["accessed"], &past["extracted"]), (&1.into(), &1.into()));
+    let past = env
+        .run(["run", "list", "--format", "json"])
+        .success()
+        .json();
+    assert_eq!(
+        (&past["accessed"], &past["extracted"]),
+        (&1.into(), &1.into())
+    );
 }
 
 #[test]
 fn dup_01_dup_07_dup_12_entries_that_say_the_same_are_listed_merged_and_told_apart() {
     let env = plain();
     let one = lesson(&env, "Retry the payment call twice after a network timeout");
-    let same = lesson(&env, "After a network timeout, retry the payment call twice");
-    let opposite = lesson(&env, "Never retry the payment call twice after a network timeout");
-    insta::assert_snapshot!(env.run(["duplicates"]), @"");
-    insta::assert_snapshot!(env.run(["merge", same.as_str(), "--into", one.as_str()]), @"");
-    insta::assert_snapshot!(env.run(["duplicates"]), @"");
-    let merged = env.run(["show", same.as_str(), "--format", "json"]).success().json();
+    let same = lesson(
+        &env,
+        "After a network timeout, retry the payment call twice",
+    );
+    let opposite = lesson(
+        &env,
+        "Never retry the payment call twice after a network timeout",
+    );
+    insta::assert_snapshot!(env.run(["duplicates"]), @"
+    exit: 0
+    ----- stdout -----
+    the same
+      L-h9xr3ac9  After a network timeout, retry the payment call twice
+      L-205zr7j2  Retry the payment call twice after a network timeout
+    ----- stderr -----
+    1 pair
+    hint: `ken merge L-205zr7j2 --into L-h9xr3ac9` makes two one, `ken duplicates --dismiss L-h9xr3ac9 L-205zr7j2` keeps them apart
+    ");
+    insta::assert_snapshot!(env.run(["merge", same.as_str(), "--into", one.as_str()]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    is now one with L-h9xr3ac9
+    ");
+    insta::assert_snapshot!(env.run(["duplicates"]), @"
+    exit: 0
+    ----- stderr -----
+    no two entries seem to say the same
+    ");
+    let merged = env
+        .run(["show", same.as_str(), "--format", "json"])
+        .success()
+        .json();
     assert_eq!(merged["merged_into"], one.as_str());
     let again = env.run(["merge", same.as_str(), "--into", opposite.as_str()]);
-    insta::assert_snapshot!(again, @"");
-    insta::assert_snapshot!(env.run(["supersede", one.as_str(), opposite.as_str()]), @"");
-    insta::assert_snapshot!(env.run(["duplicates", "--dismiss", one.as_str(), opposite.as_str()]), @"");
+    insta::assert_snapshot!(again, @"
+    exit: 1
+    ----- stderr -----
+    error: L-h9xr3ac9 became part of L-205zr7j2 already
+    ");
+    insta::assert_snapshot!(env.run(["supersede", one.as_str(), opposite.as_str()]), @"
+    exit: 0
+    ----- stdout -----
+    L-d95shc1g
+    ----- stderr -----
+    takes the place of L-205zr7j2, which is kept
+    ");
+    insta::assert_snapshot!(env.run(["duplicates", "--dismiss", one.as_str(), opposite.as_str()]), @"
+    exit: 0
+    ----- stderr -----
+    they stay two, and are not listed again
+    ");
 }
