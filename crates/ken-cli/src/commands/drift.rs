@@ -41,7 +41,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
     for cluster in &clusters {
         let count = counted(cluster.entries.len() as u64, "entry", "entries");
         let ids = shortened(cluster.entries.iter());
-        session.printer.line(&format!(
+        session.printer.line(format_args!(
             "{count} used together (weight {:.1}) might become one: {ids}",
             cluster.weight
         ))?;

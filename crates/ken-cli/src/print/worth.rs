@@ -61,7 +61,7 @@ pub(crate) fn grounds_text(entry: &Entry, grounds: &Grounds) -> String {
     let posterior = grounds.posterior;
     let validity = match grounds.validity {
         Validity::Unverifiable => "nothing to look up".to_owned(),
-        other => word(&other),
+        known @ (Validity::Holds | Validity::Changed | Validity::Broken) => word(&known),
     };
     let lines = [
         ("code", validity),

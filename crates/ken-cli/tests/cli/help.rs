@@ -3,6 +3,7 @@
 use crate::support::{empty, plain};
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "the whole page, as it is printed")]
 fn help_groups_commands_by_task() {
     insta::assert_snapshot!(empty().run(["--help"]), @"
     exit: 0

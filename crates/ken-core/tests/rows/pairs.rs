@@ -21,10 +21,10 @@ fn entry(scribe: &mut Scribe, chars: usize, tags: &[&str]) -> Entry {
 }
 
 fn merged(draft: Draft) -> Merged {
-    match draft.body {
-        Body::Merged(merged) => merged,
-        other => panic!("{other:?}"),
-    }
+    let Body::Merged(merged) = draft.body else {
+        panic!("{draft:?}");
+    };
+    merged
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn dup_08_a_wording_is_kept_unless_another_is_more_than_a_fifth_longer() {
     let kept = merged(decide::merge(&target, &[just], None).unwrap());
     assert_eq!(kept.strategy, MergeStrategy::KeepTarget);
     assert_eq!(kept.changes.statement, None);
-    let taken = merged(decide::merge(&target, &[longer.clone()], None).unwrap());
+    let taken = merged(decide::merge(&target, std::slice::from_ref(&longer), None).unwrap());
     assert_eq!(taken.strategy, MergeStrategy::KeepLonger);
     assert_eq!(
         taken.changes.statement,
@@ -77,7 +77,7 @@ fn nothing_becomes_part_of_itself_or_of_two() {
     let mut scribe = Scribe::new(4);
     let target = entry(&mut scribe, 20, &[]);
     let mut source = entry(&mut scribe, 20, &[]);
-    let itself = decide::merge(&target, &[target.clone()], None);
+    let itself = decide::merge(&target, std::slice::from_ref(&target), None);
     assert_eq!(itself.unwrap_err(), Refusal::SelfMerge);
     assert_eq!(
         decide::merge(&target, &[], None).unwrap_err(),

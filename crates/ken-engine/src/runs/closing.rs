@@ -166,7 +166,7 @@ impl Engine {
             match self.take_up(&gained, run, ending, by) {
                 Ok(id) => taken.gained.push(id),
                 Err(why @ (Error::Refused(_) | Error::Ungrounded { .. } | Error::Guarded(_))) => {
-                    taken.refused.push((gained.finding, why.to_string()))
+                    taken.refused.push((gained.finding, why.to_string()));
                 }
                 Err(other) => return Err(other),
             }

@@ -213,10 +213,10 @@ impl Engine {
         let written = self
             .run_of(reader)
             .and_then(|id| self.note_run(&id, note, &reader.agent));
-        match is_open {
-            true => written,
+        match written {
             // Such a run confirms nothing anyway, and a tree nobody may write to is still read.
-            false => Ok(written.unwrap_or_default()),
+            Err(_) if !is_open => Ok(()),
+            other => other,
         }
     }
 }

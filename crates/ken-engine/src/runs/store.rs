@@ -257,7 +257,7 @@ mod tests {
             },
         };
         let text = line(&noted);
-        assert_eq!(notes(text.as_bytes()), [noted.clone()]);
+        assert_eq!(notes(text.as_bytes()), [noted]);
         let cut = notes(&[text.as_bytes(), &text.as_bytes()[..9]].concat());
         assert_eq!(cut.len(), 3, "the piece and the end of the file");
         assert!(cut[1..].iter().all(|it| it.note == Note::Gap));

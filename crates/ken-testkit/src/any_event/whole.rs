@@ -142,7 +142,7 @@ fn run(play: &mut Play, turn: &mut Turn) -> Body {
             cost_micros: 1,
             strategy: None,
             agents: vec![turn.by.clone()],
-            roles: BTreeMap::from([("reviewer".parse().unwrap(), 1)]),
+            roles: BTreeMap::from([("reviewer".parse().expect("a tag"), 1)]),
             thread: None,
             duration_ms: 1,
             accessed: 2,
