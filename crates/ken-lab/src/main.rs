@@ -11,7 +11,9 @@ use std::{fs, io};
 
 use clap::Parser;
 use ken_lab::experiment::{CellResult, Tried, chosen, run, tune};
-use ken_lab::grid::{Named, TEST_SEEDS, TUNING_SEEDS, cells, recurrence_cells};
+use ken_lab::grid::{
+    Named, TEST_SEEDS, TUNING_SEEDS, cells, recurrence_cells, shipped, shipped_cells,
+};
 use serde::Serialize;
 
 /// Seeds of a quick look, for tuning and for results.
@@ -54,6 +56,8 @@ struct Outcome {
     tuning: Vec<Tried>,
     cells: Vec<CellResult>,
     recurrence: Vec<CellResult>,
+    /// Ken as it is shipped, in some of the cells.
+    shipped: Vec<CellResult>,
 }
 
 fn main() -> Result<(), Failure> {
@@ -85,7 +89,13 @@ fn experiment(is_quick: bool) -> Outcome {
     };
     Outcome {
         cells: run(&look(cells(), 1), &policies, seeds.clone(), &progress),
-        recurrence: run(&look(recurrence_cells(), 0), &policies, seeds, &progress),
+        recurrence: run(
+            &look(recurrence_cells(), 0),
+            &policies,
+            seeds.clone(),
+            &progress,
+        ),
+        shipped: run(&look(shipped_cells(), 1), &[shipped()], seeds, &progress),
         tuning,
     }
 }

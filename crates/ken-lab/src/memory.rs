@@ -102,8 +102,8 @@ impl Memory {
         self.known.contains(&claim)
     }
 
-    /// Makes a claim an entry.
-    pub fn propose(&mut self, id: ClaimId, claim: &Claim, kind: Kind, source: Source<'_>) {
+    /// Makes a claim an entry and returns it.
+    pub fn propose(&mut self, id: ClaimId, claim: &Claim, kind: Kind, source: Source<'_>) -> Entry {
         let citation = Citation {
             evidence_type: EvidenceType::Transcript,
             evidence_ref: source
@@ -131,11 +131,12 @@ impl Memory {
             entry,
             Held {
                 claim: id,
-                entry: folded,
+                entry: folded.clone(),
                 anchored: source.number,
                 events,
             },
         );
+        folded
     }
 
     /// Writes an event about entries.

@@ -187,6 +187,16 @@ impl Policy {
         self.name() == Name::Ken
     }
 
+    /// Returns whether what fitted and had no room is noted, so that silence about it counts.
+    pub fn notes_passed(&self) -> bool {
+        self.name() == Name::Ken
+    }
+
+    /// Returns whether what one agent said is pushed only once somebody else found it.
+    pub fn waits_for_another(&self) -> bool {
+        self.name() == Name::Ken
+    }
+
     /// Returns whether an entry that is `age_days` old since it was last confirmed is forgotten.
     pub fn is_too_old(&self, age_days: u32) -> bool {
         match self {

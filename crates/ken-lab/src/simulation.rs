@@ -61,8 +61,8 @@ struct Work {
     notes: Vec<Note>,
     /// What each agent was shown.
     shown: Vec<BTreeSet<ClaimId>>,
-    /// What was offered to somebody, shown or withheld.
-    offered: BTreeSet<EntryId>,
+    /// What was shown to somebody, withheld or passed over.
+    fitted: BTreeSet<EntryId>,
     /// The agents that found a claim, each with its words.
     found: BTreeMap<ClaimId, Vec<(usize, Finding)>>,
     succeeded: usize,
@@ -135,7 +135,7 @@ impl Simulation {
             area: self.code.area(number),
             notes: [opened].into_iter().chain(joined).collect(),
             shown: vec![BTreeSet::new(); self.agents.len()],
-            offered: BTreeSet::new(),
+            fitted: BTreeSet::new(),
             found: BTreeMap::new(),
             succeeded: 0,
         }

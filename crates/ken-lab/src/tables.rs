@@ -19,21 +19,19 @@ const SHARES: [Measure; 5] = [
     Measure::Success,
 ];
 
+/// The word for Ken as it is shipped, beside the word for Ken as it was tuned.
+const SHIPPED: &str = "ken-as-shipped";
+
 /// Returns every measure of every policy in every cell.
 pub(crate) fn results_csv(outcome: &Outcome) -> String {
     let mut text = "cell,policy,measure,mean,low,high\n".to_owned();
-    for it in outcome.cells.iter().chain(&outcome.recurrence) {
+    let results = outcome.cells.iter().chain(&outcome.recurrence);
+    let results = results.map(|it| (it.policy.word(), it));
+    let shipped = outcome.shipped.iter().map(|it| (SHIPPED, it));
+    for (policy, it) in results.chain(shipped) {
         for measure in Measure::ALL {
-            let estimate = numbers(it.estimate(measure));
-            line(
-                &mut text,
-                &[
-                    &quoted(&it.cell),
-                    it.policy.word(),
-                    measure.word(),
-                    &estimate,
-                ],
-            );
+            let (cell, estimate) = (quoted(&it.cell), numbers(it.estimate(measure)));
+            line(&mut text, &[&cell, policy, measure.word(), &estimate]);
         }
     }
     text
@@ -102,6 +100,12 @@ pub(crate) fn summary(outcome: &Outcome) -> String {
             &[it.name.word(), &it.settings, &wrong, &kept, mark],
         );
     }
+    text.push_str("\n## Ken as shipped\n");
+    for it in by_cell(&outcome.shipped) {
+        cell_table(&mut text, it);
+    }
+    text.push_str("\nLess the others, in points, paired by seed:\n\n");
+    table_of_differences(&mut text, &shipped_pairs(outcome));
     text.push_str("\n## Cells\n");
     for it in by_cell(&outcome.cells) {
         cell_table(&mut text, it);
@@ -111,15 +115,19 @@ pub(crate) fn summary(outcome: &Outcome) -> String {
         cell_table(&mut text, it);
     }
     text.push_str("\n## Ken less the others, in points, paired by seed\n\n");
+    table_of_differences(&mut text, &pairs(outcome));
+    text
+}
+
+fn table_of_differences(text: &mut String, pairs: &[(&CellResult, &CellResult)]) {
     text.push_str("| cell | other | false | retained | known | reached | success |\n");
     text.push_str("|---|---|---|---|---|---|---|\n");
-    for (ken, other) in pairs(outcome) {
+    for (ken, other) in pairs {
         let cells = SHARES.map(|measure| points(difference(ken, other, measure)));
         let mut all = vec![other.cell.as_str(), other.policy.word()];
         all.extend(cells.iter().map(String::as_str));
-        line_of_table(&mut text, &all);
+        line_of_table(text, &all);
     }
-    text
 }
 
 fn cell_table(text: &mut String, results: &[CellResult]) {
@@ -159,6 +167,19 @@ fn pairs(outcome: &Outcome) -> Vec<(&CellResult, &CellResult)> {
             let others = cell.iter().filter(|it| it.policy != Name::Ken);
             pairs.extend(others.map(|other| (&cell[ken], other)));
         }
+    }
+    pairs
+}
+
+/// Returns Ken as it is shipped beside each other policy of the same cell.
+fn shipped_pairs(outcome: &Outcome) -> Vec<(&CellResult, &CellResult)> {
+    let others = |ken: &'_ CellResult| {
+        let is_other = |it: &&CellResult| it.cell == ken.cell && it.policy != Name::Ken;
+        outcome.cells.iter().filter(is_other).collect::<Vec<_>>()
+    };
+    let mut pairs = Vec::new();
+    for ken in &outcome.shipped {
+        pairs.extend(others(ken).into_iter().map(|other| (ken, other)));
     }
     pairs
 }

@@ -2,7 +2,7 @@
 
 use ken_core::event::ArchiveReason;
 use ken_core::review::ReviewPolicy;
-use ken_core::run::blind::may_be_withheld;
+use ken_core::run::blind::{is_one_agents_word, may_be_withheld};
 use ken_lab::grid::{MIDDLE, RUNS_PER_DAY};
 use ken_lab::policy::{Gate, Policy, Ranking, Renewal};
 use ken_lab::simulation::{Simulation, live_for};
@@ -68,7 +68,7 @@ fn echo(policy: Policy) -> (Simulation, Vec<ClaimId>) {
     let wrong = wrong.filter(|id| !simulation.code.claims[*id].holds());
     let wrong: Vec<ClaimId> = wrong.filter(|id| simulation.is_showable(*id)).collect();
     simulation.code.set_cell(ECHO);
-    (60..900).for_each(|run| simulation.step(run));
+    (60..600).for_each(|run| simulation.step(run));
     (simulation, wrong)
 }
 
@@ -115,6 +115,42 @@ fn an_echo_does_not_keep_false_claims_alive_in_ken() {
         .filter(|id| simulation.is_showable(***id))
         .collect();
     assert!(alive.is_empty(), "{} of {}", alive.len(), fading.len());
+}
+
+#[test]
+fn what_is_outranked_gathers_chances_in_ken_and_nowhere_else() {
+    let chances = |policy| {
+        let simulation = lived(MIDDLE, policy, 0..200);
+        let entries = simulation.memory.all().map(|held| &held.entry);
+        // What was never offered has no trial.
+        let outranked = entries.filter(|it| {
+            let tallies = &it.tallies;
+            !is_one_agents_word(it) && tallies.shown == 0 && tallies.trials.is_empty()
+        });
+        let chances: Vec<u64> = outranked.map(|it| it.tallies.blind).collect();
+        chances
+    };
+    let ken = chances(KEN);
+    assert!(ken.iter().any(|count| 3 <= *count), "{ken:?}");
+    assert!(chances(KEEP).iter().all(|count| *count == 0));
+}
+
+#[test]
+fn ken_does_not_push_one_agents_word_until_somebody_else_finds_it() {
+    let alone = Cell {
+        agents: 1,
+        ..MIDDLE
+    };
+    let simulation = lived(alone, KEN, 0..200);
+    let words = simulation.memory.all();
+    let words: Vec<_> = words
+        .filter(|held| is_one_agents_word(&held.entry))
+        .collect();
+    assert!(!words.is_empty());
+    for held in words {
+        assert!(!simulation.is_showable(held.claim));
+        assert_eq!(held.entry.tallies.shown, 0);
+    }
 }
 
 #[test]

@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use ken_core::actor::Actor;
 use ken_core::decide::{self, Draft};
 use ken_core::entry::Entry;
-use ken_core::event::{ArchiveReason, Body, Channel, Outcome, Provenance, Restored, RetractReason};
+use ken_core::event::{ArchiveReason, Channel, Outcome, Provenance, RetractReason};
 use ken_core::facts::Validity;
 use ken_core::id::EntryId;
 use ken_core::run::Run;
+use ken_core::run::accumulate::Gain;
 use ken_core::run::close::{Closing, Ending, Touched, close};
 use ken_core::run::exposure::Sight;
 use ken_core::status::Status;
@@ -86,11 +87,11 @@ impl Simulation {
         self.retracted.insert(claim);
     }
 
-    /// Returns the entries that were offered to somebody or found by somebody.
+    /// Returns the entries that fitted somebody's work or were found by somebody.
     fn touched(&self, work: &Work) -> Vec<Touched> {
         let found = work.found.keys().filter_map(|id| self.memory.of_claim(*id));
         let found = found.map(|held| held.entry.id);
-        let ids: BTreeSet<EntryId> = found.chain(work.offered.iter().copied()).collect();
+        let ids: BTreeSet<EntryId> = found.chain(work.fitted.iter().copied()).collect();
         let held = ids.into_iter().filter_map(|id| self.memory.get(id));
         held.map(|held| self.touch(held, work)).collect()
     }
@@ -173,13 +174,7 @@ impl Simulation {
         claim.is_some_and(|claim| self.gains(claim, run, outcome, work).is_some())
     }
 
-    fn gains(
-        &self,
-        claim: ClaimId,
-        run: &Run,
-        outcome: Outcome,
-        work: &Work,
-    ) -> Option<ken_core::kind::Kind> {
+    fn gains(&self, claim: ClaimId, run: &Run, outcome: Outcome, work: &Work) -> Option<Gain> {
         let words = work.found.get(&claim)?;
         let words = words
             .iter()
@@ -194,18 +189,33 @@ impl Simulation {
             if self.memory.of_claim(claim).is_some() {
                 continue;
             }
-            let Some(kind) = self.gains(claim, run, outcome, work) else {
+            let Some(gained) = self.gains(claim, run, outcome, work) else {
                 continue;
             };
-            let by = self.agents[work.found[&claim][0].0].clone();
+            let finder = gained.found_by.first();
             let source = Source {
-                by: &by,
+                by: finder.expect("somebody found it"),
                 run: &work.name,
                 number: work.number,
                 outcome,
             };
             let said = &self.code.claims[claim];
-            self.memory.propose(claim, said, kind, source);
+            let entry = self.memory.propose(claim, said, gained.kind, source);
+            if let Policy::Ken { .. } = self.policy {
+                self.believe(&entry, &gained, run, outcome);
+            }
+        }
+    }
+
+    /// Writes down what Ken makes of a new entry: that agents agreed, and that the work succeeded.
+    fn believe(&mut self, entry: &Entry, gained: &Gain, run: &Run, outcome: Outcome) {
+        if gained.is_convergent {
+            let today = self.memory.now.date();
+            let provenance = Provenance::Independent;
+            self.tell(decide::find_again(entry, provenance, &run.id, today));
+        }
+        if outcome == Outcome::Succeeded {
+            self.tell(decide::rise(entry, Status::Active));
         }
     }
 
@@ -227,16 +237,7 @@ impl Simulation {
             self.tell(decide::archive(entry, ArchiveReason::Decay));
         }
         if closing.restored.contains(&id) {
-            // Only the laying aside is undone: what a person took back stays taken back.
-            let undoes = entry.archived.as_ref().map(|it| it.events.clone());
-            let body = Body::Restored(Restored {
-                undoes: undoes.unwrap_or_default(),
-                reason: None,
-            });
-            self.tell(Ok(Draft {
-                about: vec![entry.id.into()],
-                body,
-            }));
+            self.tell(decide::restore(entry, None));
         }
         if let Some(to) = closing
             .promoted

@@ -1,10 +1,13 @@
-//! What agents are shown: the best of what may be shown, less what chance withholds.
+//! What agents are shown: the best of what may be pushed, less what chance withholds.
+//!
+//! As in a briefing of the engine, the page of an agent from whom entries are withheld is filled with those that
+//! come next, and what fitted and had no room is noted.
 
 use ken_core::event::Arm;
 use ken_core::facts::{EntryFacts, Validity};
 use ken_core::id::EntryId;
 use ken_core::review::ReviewPolicy;
-use ken_core::run::blind::{may_be_withheld, offer};
+use ken_core::run::blind::{is_one_agents_word, may_be_withheld, offer};
 use ken_core::run::{Note, Offer};
 use ken_core::score::{Boosts, Draw, Match, Seed, Signals, withheld};
 
@@ -15,29 +18,46 @@ use crate::memory::Held;
 impl Simulation {
     /// Offers the best entries of the area to every agent.
     pub(super) fn surface(&self, work: &mut Work) {
-        let best = self.best(work);
+        let (said, unsaid): (Vec<&Held>, Vec<&Held>) = self
+            .ranked(work)
+            .into_iter()
+            .partition(|held| self.may_push(held));
         for (number, agent) in self.agents.iter().enumerate() {
             let mut offers: Vec<Offer> = Vec::new();
-            for held in &best {
+            let mut fitting = said.iter();
+            while work.shown[number].len() < SHOWN_MAX {
+                let Some(held) = fitting.next() else {
+                    break;
+                };
                 let share = self.share_milli(held);
-                let id = held.entry.id;
-                let offer = offer(id, &work.name, agent, &self.agents, share);
+                let offer = offer(held.entry.id, &work.name, agent, &self.agents, share);
                 if offer.arm == Arm::Shown {
                     work.shown[number].insert(held.claim);
                 }
-                work.offered.insert(id);
                 offers.push(offer);
             }
+            let passed = fitting.chain(&unsaid).map(|held| held.entry.id);
+            let passed: Vec<EntryId> = passed.filter(|_| self.policy.notes_passed()).collect();
+            work.fitted.extend(offers.iter().map(|offer| offer.entry));
+            work.fitted.extend(&passed);
             work.notes.push(Note::Pushed {
                 agent: agent.clone(),
                 offers,
             });
+            work.notes.push(Note::Passed {
+                agent: agent.clone(),
+                entries: passed,
+            });
         }
     }
 
-    /// Returns whether an entry may be shown to anybody.
+    /// Returns whether an entry is shown to agents that did not ask for it.
     pub(super) fn may_show(&self, held: &Held) -> bool {
-        withheld(&held.entry, &self.facts(held)).is_none()
+        self.may_push(held) && withheld(&held.entry, &self.facts(held)).is_none()
+    }
+
+    fn may_push(&self, held: &Held) -> bool {
+        !self.policy.waits_for_another() || !is_one_agents_word(&held.entry)
     }
 
     /// Returns what the code says, where the policy asks it.
@@ -62,7 +82,8 @@ impl Simulation {
         }
     }
 
-    fn best(&self, work: &Work) -> Vec<&Held> {
+    /// Returns the entries of the area that may be shown, the best first.
+    fn ranked(&self, work: &Work) -> Vec<&Held> {
         let weights = self.policy.weights();
         let seed = Seed::new(&work.name, "the work of this run");
         let of_area = |held: &&Held| self.code.claims[held.claim].area == work.area;
@@ -82,7 +103,7 @@ impl Simulation {
             ranked.push((score, held.entry.id));
         }
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let best = ranked.into_iter().take(SHOWN_MAX);
-        best.filter_map(|(_, id)| self.memory.get(id)).collect()
+        let ranked = ranked.into_iter();
+        ranked.filter_map(|(_, id)| self.memory.get(id)).collect()
     }
 }
