@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use ken_core::event::Recorded;
 use ken_core::kind::Memory;
-use ken_core::state::EventSet;
+use ken_core::state::{EventSet, State};
 use ken_engine::world::FixedWorld;
 use ken_engine::{Engine, GitEnv};
 use ken_ledger::layout::{Form, SegmentName};
@@ -76,7 +76,15 @@ fn open(from: &Path) -> (String, tempfile::TempDir) {
     copy(&from.join("ken"), &dir.path().join(".ken"));
     let world = FixedWorld::new("2026-11-15T00:00:00Z".parse().unwrap(), 1);
     let engine = Engine::open(dir.path(), &GitEnv::default(), None, Box::new(world)).unwrap();
-    (engine.state().unwrap().hash(), dir)
+    (as_then(engine.state().unwrap()).hash(), dir)
+}
+
+/// Returns a state without what the build that wrote the ledger did not derive yet: what entries are used with.
+fn as_then(mut state: State) -> State {
+    for entry in state.entries.values_mut() {
+        entry.tallies.together.clear();
+    }
+    state
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -118,7 +126,7 @@ fn the_golden_ledger_folds_to_the_stored_state() {
     }
     assert!(300 < events, "the golden ledger holds {events} lines");
     let state = set.fold();
-    assert_eq!(state.hash(), stored.trim());
+    assert_eq!(as_then(state.clone()).hash(), stored.trim());
     assert!(
         !state.workspace.unknown.is_empty(),
         "unknown events are part of it"

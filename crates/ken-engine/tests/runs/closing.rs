@@ -11,6 +11,7 @@ use ken_core::review::ReviewPolicy;
 use ken_core::run::{Finding, How, Member, Note};
 use ken_core::status::Status;
 use ken_engine::Engine;
+use ken_engine::search::Search;
 
 use crate::house::{
     NOON, SAME, actor, add, at, close, copy_dir, finding, found_after, house, open, proposal,
@@ -315,4 +316,41 @@ fn what_was_taken_back_stays_so_although_somebody_finds_it_again() {
     let closed = close(&mut ken, "last", Succeeded);
     assert!(closed.closing.restored.is_empty() && closed.gained.is_empty());
     assert!(ken.entry(id).unwrap().retracted.is_some());
+}
+
+#[test]
+fn dst_06_dst_07_dst_08_entries_that_are_used_together_gather_and_rank_together() {
+    let (dir, _) = house();
+    let mut ken = at(dir.path(), NOON);
+    let topics = ["locks", "keys", "amounts", "refunds", "receipts"];
+    let entries = topics.map(|it| add(&mut ken, &format!("The ledger of payments keeps its {it}")));
+    let alone = add(&mut ken, "The ledger of payments forgets nothing at all");
+    // 1.05 to the 24th is more than three.
+    for number in 0..25 {
+        let run = format!("run-{number}");
+        open(&mut ken, &run, &[("agent:a", Member::default())]);
+        let used = Note::Used {
+            agent: actor("agent:a"),
+            entries: entries.to_vec(),
+        };
+        ken.note_run(&run, used, &actor("agent:a")).unwrap();
+        close(&mut ken, &run, Succeeded);
+    }
+    let clusters = ken.distillation_candidates().unwrap();
+    assert_eq!(clusters.len(), 1);
+    assert!(
+        clusters[0]
+            .entries
+            .iter()
+            .eq(&std::collections::BTreeSet::from(entries))
+    );
+    assert!(3.0 < clusters[0].weight && clusters[0].weight < 4.0);
+    let search = Search {
+        query: "ledger of payments".to_owned(),
+        ..Search::default()
+    };
+    let found = ken.search(&search, &mut |_, _| ()).unwrap();
+    let together = |id| found.hit(id).unwrap().facts.cooccurrence;
+    assert!(entries.iter().all(|id| 3.0 < together(*id)));
+    assert!(together(alone).abs() < f64::EPSILON);
 }
