@@ -318,7 +318,7 @@ fn check_tombstones(proposal: &Proposal, stones: &Stones, by: &Actor) -> Result<
 }
 
 /// Splits drafts into batches of [`BATCH_MAX`].
-pub(crate) fn chunks(
+fn chunks(
     drafts: Vec<(Option<EventId>, Draft)>,
 ) -> impl Iterator<Item = Vec<(Option<EventId>, Draft)>> {
     let mut rest = drafts.into_iter();

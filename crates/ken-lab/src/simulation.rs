@@ -1,7 +1,7 @@
 //! One life of a policy: 500 runs over one codebase.
 //!
 //! Every run is made of the notes a real one would have, put together and closed by the core. What the policy
-//! then writes down is in [`closing`].
+//! then writes down is in `closing`.
 
 mod closing;
 mod surfacing;

@@ -21,14 +21,16 @@ use ken_core::time::Date;
 use super::matching::says_same;
 use super::store::Store;
 use crate::engine::Engine;
-use crate::entries::chunks;
 use crate::error::Error;
 
 /// Effects in one event: a line of the ledger has at most 64 KiB.
 const EFFECTS_MAX: usize = 100;
 
-/// Keeps the id of a run's last event apart from any other use of the hash.
+/// Keeps the ids of a run's events apart from any other use of the hash.
 const DOMAIN: &[u8] = b"ken run closed 1";
+
+/// The number of the event that says how the run ended.
+const LAST: u64 = u64::MAX;
 
 /// What closing a run did.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +60,7 @@ impl Engine {
         // Two that close at once would count everything twice.
         let _lock = store.lock()?;
         let mut run = self.run(id)?;
-        let last = last_event(&run);
+        let last = event_of(&run, LAST);
         // It stands where a process was stopped between writing it and removing the notes.
         let is_written = self.index.event(last)?.is_some();
         let Taken { gained, refused } = match is_written {
@@ -69,10 +71,14 @@ impl Engine {
         let mut closing = self.decide_closing(&run, ending, &touched)?;
         closing.closed.extracted += u32::try_from(gained.len()).unwrap_or(u32::MAX);
         if !is_written {
-            let drafts = drafts(&closing, &touched, last, self.now().date())?;
-            for batch in chunks(drafts) {
-                self.record_as(batch, by)?;
+            let mut drafts = drafts(&run, &closing, &touched, self.now().date())?;
+            // What an interrupted closing wrote is not written again.
+            let mut new = Vec::with_capacity(drafts.len());
+            for (id, draft) in drafts.drain(..) {
+                let is_there = id.map(|id| self.index.event(id)).transpose()?.flatten();
+                new.extend(is_there.is_none().then_some((id, draft)));
             }
+            self.record_as(new, by)?;
         }
         store.close(&run)?;
         Ok(Closed {
@@ -279,53 +285,65 @@ fn same_claim(run: &Run, entry: &Entry) -> BTreeSet<EntryId> {
     same
 }
 
-/// Returns the id of the last event of a run: closing it again would write the same.
-fn last_event(run: &Run) -> EventId {
+/// Returns the id of an event that closing a run writes: closing it again would write the same.
+fn event_of(run: &Run, number: u64) -> EventId {
     let mut hasher = blake3::Hasher::new();
     hasher.update(DOMAIN);
     hasher.update(run.id.as_bytes());
-    hasher.update(&run.opened.millis().to_le_bytes());
+    for part in [run.opened.millis(), number] {
+        hasher.update(&part.to_le_bytes());
+    }
     let mut bytes = [0; 16];
     hasher.finalize_xof().fill(&mut bytes);
     EventId::new(run.opened, u128::from_le_bytes(bytes))
 }
 
-/// Returns what is written down; that the run ended comes last.
+/// Returns what is written down: what happened to entries, counted once by its id, what follows, and last of all
+/// that the run ended.
 fn drafts(
+    run: &Run,
     closing: &Closing,
     touched: &[Touched],
-    last: EventId,
     today: Date,
 ) -> Result<Vec<(Option<EventId>, Draft)>, Error> {
-    let run = &closing.closed.run;
-    let mut drafts = Vec::new();
     let mut effects = closing.effects.clone();
     // Those that were used stand together, so that they are known to go together.
     effects.sort_by_key(|it| (it.alpha_milli == 0, it.entry));
-    drafts.extend(
-        effects
-            .chunks(EFFECTS_MAX)
-            .map(|part| decide::effects(run, part)),
-    );
+    let effects = effects.chunks(EFFECTS_MAX).zip(0..);
+    let effects = effects.map(|(part, number)| {
+        let id = event_of(run, number);
+        (Some(id), decide::effects(&run.id, part))
+    });
+    let mut drafts: Vec<(Option<EventId>, Draft)> = effects.collect();
     for it in touched {
-        let (id, entry) = (it.entry.id, &it.entry);
-        if let Some(provenance) = closing.found.get(&id) {
-            drafts.push(decide::find_again(entry, *provenance, run, today)?);
-        }
-        if closing.restored.contains(&id) {
-            drafts.push(decide::restore(entry, None)?);
-        }
-        if closing.archived.contains(&id) {
-            drafts.push(decide::archive(entry, ArchiveReason::Decay)?);
-        }
-        if let Some(status) = closing.promoted.get(&id) {
-            drafts.push(decide::rise(entry, *status)?);
-        }
+        drafts.extend(
+            changes(run, closing, &it.entry, today)?
+                .into_iter()
+                .map(|it| (None, it)),
+        );
     }
     let ended = Draft {
         about: Vec::new(),
         body: Body::RunClosed(closing.closed.clone()),
     };
-    let drafts = drafts.into_iter().map(|draft| (None, draft));
-    Ok(drafts.chain([(Some(last), ended)]).collect())
+    drafts.push((Some(event_of(run, LAST)), ended));
+    Ok(drafts)
+}
+
+/// Returns what a run changes about one entry.
+fn changes(run: &Run, closing: &Closing, entry: &Entry, today: Date) -> Result<Vec<Draft>, Error> {
+    let (id, mut drafts) = (entry.id, Vec::new());
+    if let Some(provenance) = closing.found.get(&id) {
+        drafts.push(decide::find_again(entry, *provenance, &run.id, today)?);
+    }
+    if closing.restored.contains(&id) {
+        drafts.push(decide::restore(entry, None)?);
+    }
+    if closing.archived.contains(&id) {
+        drafts.push(decide::archive(entry, ArchiveReason::Decay)?);
+    }
+    if let Some(status) = closing.promoted.get(&id) {
+        drafts.push(decide::rise(entry, *status)?);
+    }
+    Ok(drafts)
 }

@@ -1,8 +1,8 @@
 //! Runs: opened, noted, closed. What an agent is shown is written down before it is shown.
 //!
-//! While a run is open its notes lie on this machine ([`store`]). Reading commands add to them ([`reader`]), a
-//! finding is compared with what is known ([`matching`]), and closing decides what becomes of the entries the
-//! run touched ([`closing`]) and writes that to the ledger, where everybody learns of it.
+//! While a run is open its notes lie on this machine (`store`). Reading commands add to them (`reader`), a
+//! finding is compared with what is known (`matching`), and closing decides what becomes of the entries the
+//! run touched (`closing`) and writes that to the ledger, where everybody learns of it.
 
 mod closing;
 mod matching;
@@ -24,7 +24,7 @@ use ken_core::time::Timestamp;
 use crate::admission::admitted_text;
 use crate::engine::Engine;
 use crate::error::Error;
-use store::Store;
+use store::{IMPLICIT, Store};
 
 pub use closing::Closed;
 pub use reader::Reader;
@@ -63,6 +63,10 @@ impl Engine {
             Some(id) => id,
             None => format!("R-{:010x}", self.world.random() >> 88),
         };
+        if id.starts_with(IMPLICIT) {
+            let told = format!("`{IMPLICIT}` begins the names of runs that Ken makes itself");
+            return Err(Error::Usage(told));
+        }
         let opened = Note::Opened {
             run: id.clone(),
             manner: Manner::Explicit,

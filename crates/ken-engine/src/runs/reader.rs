@@ -13,7 +13,7 @@ use ken_core::run::blind::{may_be_withheld, offer};
 use ken_core::run::{How, Manner, Member, Note, Offer, Run, Witness};
 use ken_ledger::layout::KEN_DIR;
 
-use super::store::Store;
+use super::store::{IMPLICIT, Store};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::id_of;
@@ -50,7 +50,7 @@ impl Reader {
             hasher.update(part.as_bytes());
             hasher.update(&[0]);
         }
-        format!("I-{}", &hasher.finalize().to_hex()[..16])
+        format!("{IMPLICIT}{}", &hasher.finalize().to_hex()[..16])
     }
 }
 

@@ -180,6 +180,35 @@ fn a_close_that_was_stopped_half_way_is_not_counted_twice() {
 }
 
 #[test]
+fn a_close_that_wrote_a_part_writes_the_rest() {
+    let (dir, id) = house();
+    let mut ken = at(dir.path(), NOON);
+    open(&mut ken, "run", &[("agent:a", Member::default())]);
+    ken.note_shown(&reader("agent:a", "run"), &[id], How::Pull)
+        .unwrap();
+    let notes = dir.path().join(".ken/.local/runs/run.jsonl");
+    let kept = fs::read(&notes).unwrap();
+    close(&mut ken, "run", Succeeded);
+    drop(ken);
+    // The line that the run ended is lost; what it did to entries is not.
+    for segment in fs::read_dir(dir.path().join(".ken/episodic/v1")).unwrap() {
+        let path = segment.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let lines = text.lines().filter(|line| !line.contains("\"run.closed\""));
+        fs::write(
+            &path,
+            lines.map(|line| format!("{line}\n")).collect::<String>(),
+        )
+        .unwrap();
+    }
+    fs::write(&notes, kept).unwrap();
+    let mut ken = at(dir.path(), "2026-11-15T12:00:01Z");
+    close(&mut ken, "run", Succeeded);
+    assert_eq!(ken.entry(id).unwrap().tallies.shown, 1);
+    assert_eq!(ken.past_runs().unwrap().len(), 1);
+}
+
+#[test]
 fn tru_06_tru_08_only_what_was_used_gains_from_a_success() {
     let (dir, id) = house();
     let mut ken = at(dir.path(), NOON);

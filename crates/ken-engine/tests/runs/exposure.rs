@@ -363,7 +363,7 @@ fn what_people_read_nobody_writes_down() {
 fn a_name_never_leaves_its_folder() {
     let (dir, _) = house();
     let mut ken = at(dir.path(), NOON);
-    for bad in ["../x", "a/b", ".", "", "a b"] {
+    for bad in ["../x", "a/b", ".", "", "a b", "I-0123"] {
         let wish = NewRun {
             id: Some(bad.to_owned()),
             ..NewRun::default()
