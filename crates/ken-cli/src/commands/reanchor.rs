@@ -6,6 +6,7 @@ use ken_core::citation::Evidence;
 use ken_core::content::Changes;
 use ken_core::event::RetractReason;
 use ken_core::id::EntryId;
+use ken_core::run::How;
 use ken_engine::validity::{Checked, Verdict};
 use serde::Serialize;
 
@@ -34,15 +35,23 @@ pub(super) fn run(session: &mut Session<'_>, args: &ReanchorArgs) -> Result<Exit
             session.written(&entry, "its code is taken as it is now")
         }
         (Some(id), _) => {
-            let checked = session.write(|engine, _| {
+            let surroundings = session.surroundings.clone();
+            let checked = session.write(|engine, by| {
                 let id = engine.find(id)?.id;
+                engine.note_shown(&surroundings.as_reader(by), &[id], How::Show)?;
                 Ok(engine.check_entry(id)?)
             })?;
             walk(session, vec![checked])
         }
         (None, _) if args.all => all(session),
         (None, _) => {
-            let invalid = session.write(|engine, _| Ok(engine.invalid()?))?;
+            let surroundings = session.surroundings.clone();
+            let invalid = session.write(|engine, by| {
+                let invalid = engine.invalid()?;
+                let ids: Vec<EntryId> = invalid.iter().map(|it| it.entry.id).collect();
+                engine.note_shown(&surroundings.as_reader(by), &ids, How::Pull)?;
+                Ok(invalid)
+            })?;
             walk(session, invalid)
         }
     }

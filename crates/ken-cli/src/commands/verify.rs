@@ -1,5 +1,6 @@
 //! `ken verify`: the gate; fails where something must not be relied on.
 
+use ken_core::run::How;
 use ken_engine::notice::Notice;
 use ken_engine::validity::{From, Stroke, is_bare, verify_bare};
 use ken_engine::verify::{Finding, Scope, Verified};
@@ -57,8 +58,13 @@ pub(super) fn run(session: &mut Session<'_>, args: &VerifyArgs) -> Result<Exit, 
         return finish(session, &verified);
     }
     let progress = Progress::start(session.printer, "verifying", None);
+    let surroundings = session.surroundings.clone();
     let (verified, mut notices) = session.write_quietly(|engine, by| {
-        progress.during(|it| Ok(engine.verify(scope, by, &mut |at, all| it.come_to(at, all))?))
+        let check = |it: &Progress| engine.verify(scope, by, &mut |at, all| it.come_to(at, all));
+        let verified = progress.during(check)?;
+        let reader = surroundings.as_reader(by);
+        engine.note_shown(&reader, &verified.impact.entries_told(), How::Pull)?;
+        Ok(verified)
     })?;
     // An edit that was left alone is a finding here.
     notices.retain(|notice| !matches!(notice, Notice::LeftAlone { .. }));

@@ -378,3 +378,62 @@ fn dup_01_dup_07_dup_12_entries_that_say_the_same_are_listed_merged_and_told_apa
     they stay two, and are not listed again
     ");
 }
+
+#[test]
+fn prv_05_whatever_prints_an_entry_to_an_agent_is_written_down() {
+    let env = crate::support::repository();
+    crate::support::pay(&env);
+    crate::support::commit(&env, "code");
+    let add = [
+        "add",
+        "--by",
+        "agent:author",
+        "--kind",
+        "learning",
+        "--cite",
+        "pr:1",
+    ];
+    let add = add
+        .into_iter()
+        .chain(["--anchor", "src/pay.rs#Ledger::charge"]);
+    let id = env.run(add.chain(["--statement", CLAIM])).success().line();
+    env.write("src/pay.rs", "pub fn other() {}\n");
+    let open = ["run", "open", "r", "--witness", "orchestrator"];
+    for (number, command) in [
+        vec!["show", &id],
+        vec!["log", &id],
+        vec!["lift", &id],
+        vec!["list"],
+        vec!["export"],
+        vec!["verify"],
+        vec!["reanchor"],
+        vec!["search", "--include-stale", "retried payment key"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let run = format!("r-{number}");
+        let open = open
+            .into_iter()
+            .map(|it| if it == "r" { run.as_str() } else { it });
+        let _ = env.run(open.chain(["--agent", "a"])).success();
+        let read = command
+            .iter()
+            .copied()
+            .chain(["--by", "agent:a", "--run", &run]);
+        let _ = env.run(read);
+        let shown = env
+            .run(["run", "show", &run, "--format", "json"])
+            .success()
+            .json();
+        let agent = &shown["agents"][0];
+        let saw = agent["saw"]
+            .as_array()
+            .unwrap()
+            .contains(&id.as_str().into());
+        assert!(
+            saw || agent["saw_everything"] == true,
+            "{command:?}: {shown}"
+        );
+    }
+}

@@ -60,6 +60,15 @@ pub(crate) struct Bench<'a> {
 }
 
 impl Impact {
+    /// Returns the entries whose text whoever reads this sees.
+    pub fn entries_told(&self) -> Vec<EntryId> {
+        let lists = [&self.invalid, &self.before, &self.moved, &self.unverifiable];
+        let checked = lists.into_iter().flatten().map(|it| it.entry.id);
+        let brought = self.strokes.iter().filter_map(|it| it.entry);
+        let norms = self.norms.iter().map(|it| it.id);
+        checked.chain(norms).chain(brought).collect()
+    }
+
     /// Returns what the gate says about entries the code contradicts.
     pub(crate) fn told(&self, fail_on: FailOn) -> Vec<Finding> {
         let new = self.invalid.iter().flat_map(|it| findings(it, fail_on));
