@@ -2,11 +2,13 @@
 
 use ken_core::content::Changes;
 use ken_core::decide::{self, Draft, Refusal};
+use ken_core::entry::Entry;
 use ken_core::event::{
     AdmissionVerdict, ArchiveReason, Archived, BlankReason, Body, Channel, ConfigChanged,
     EVENT_TYPES, EventBlanked, MergeStrategy, Merged, Overlay, Provenance, QuarantineLifted,
     Recorded, Relation, RetractReason, RunEffects, StatusChanged, Subject, Switch,
 };
+use ken_core::facts::Validity;
 use ken_core::fold::entry_at;
 use ken_core::id::{EntryId, EventId};
 use ken_core::kind::Kind;
@@ -273,6 +275,28 @@ fn evt_03_operator_marks_are_events_and_leave_truth_alone() {
     stage.write(draft);
     let mark = stage.entry(id).overlays[&Overlay::Pin].state;
     assert_eq!(mark, Switch::Off);
+}
+
+#[test]
+fn tru_14_tru_15_marks_are_replayed_and_never_touch_what_is_believed() {
+    let (mut stage, id) = learned();
+    let today = "2026-11-15".parse().unwrap();
+    let believed = |entry: &Entry| entry.posterior(Validity::Unverifiable, today);
+    let before = stage.entry(id);
+    for overlay in [
+        Overlay::Pin,
+        Overlay::Mute,
+        Overlay::Invalidate,
+        Overlay::Annotate,
+    ] {
+        let entry = stage.entry(id);
+        let draft = decide::set_overlay(&entry, overlay, Switch::On, None).unwrap();
+        stage.write(draft);
+        let marked = stage.entry(id);
+        assert!(marked.is_marked(overlay));
+        assert_eq!(marked.tallies, before.tallies);
+        assert_eq!(believed(&marked), believed(&before));
+    }
 }
 
 #[test]
