@@ -24,7 +24,10 @@ pub use entry_changes::{
     archive, blank, cite, confirm, lift_quarantine, link, reanchor, restore, retract, revise,
     set_overlay, set_status,
 };
-pub use lessons::{FEEDBACK_WEIGHT_MILLI, effects, feedback, find_again, reset_confidence, rise};
+pub use lessons::{
+    FEEDBACK_WEIGHT_MILLI, after_gain, after_run, effects, feedback, find_again, reset_confidence,
+    rise,
+};
 pub use pairs::{LONGER_PERCENT, dismiss_pair, merge, supersede};
 pub use propose::{CITATIONS_MAX, Proposal, SCHEMA_VERSION, propose};
 pub use undo::undo;

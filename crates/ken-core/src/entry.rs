@@ -199,6 +199,12 @@ impl Entry {
         self.created.as_ref().map(|created| created.kind)
     }
 
+    /// Returns the claim; nothing of an entry without a wording.
+    pub fn said(&self) -> &str {
+        let content = self.content.as_ref();
+        content.map_or("", |it| it.statement.as_str())
+    }
+
     /// Returns the claim in one line; nothing of an entry without a wording.
     pub fn title(&self) -> String {
         let content = self.content.as_ref();

@@ -14,7 +14,7 @@ mod file;
 
 use std::sync::Arc;
 
-use ken_index::{Choice, Embedder, Held};
+use ken_index::{Choice, Embedder, Held, IndexError, Vector};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -119,6 +119,20 @@ impl Engine {
         }
         self.serving = None;
         self.serving()
+    }
+
+    /// Returns what the built-in model makes of `texts`, where it serves: whether two claims are alike was
+    /// calibrated with that one.
+    pub(crate) fn built_in_vectors(
+        &mut self,
+        texts: &[&str],
+    ) -> Result<Option<Vec<Vector>>, Error> {
+        let serving = self.serving()?;
+        let is_built_in = serving.rung() == Rung::Static;
+        let Some(embedder) = serving.embedder().filter(|_| is_built_in) else {
+            return Ok(None);
+        };
+        Ok(Some(embedder.embed(texts).map_err(IndexError::from)?))
     }
 
     /// Serves without the chosen model from here on, and tells why.

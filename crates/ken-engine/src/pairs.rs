@@ -10,7 +10,7 @@ use ken_core::id::EntryId;
 use ken_core::likeness::{Claim, Merging, likeness};
 use ken_core::store::{Filter, Store as _};
 use ken_core::text::Statement;
-use ken_index::{IndexError, Rung, Vector};
+use ken_index::Vector;
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -36,8 +36,9 @@ impl Engine {
     pub fn duplicates(&mut self) -> Result<Vec<Pair>, Error> {
         let entries = self.index.list(&Filter::default())?;
         let workspace = self.index.workspace()?;
-        let claims: Vec<Claim> = entries.iter().map(|it| Claim::of(&said(it))).collect();
-        let vectors = self.vectors(&entries)?;
+        let said: Vec<&str> = entries.iter().map(Entry::said).collect();
+        let claims: Vec<Claim> = said.iter().map(|it| Claim::of(it)).collect();
+        let vectors = self.built_in_vectors(&said)?;
         let mut pairs = Vec::new();
         for (one, other) in sharing_words(&claims) {
             let (first, second) = (&entries[one], &entries[other]);
@@ -105,19 +106,6 @@ impl Engine {
         self.record(vec![draft], by)?;
         Ok(())
     }
-
-    fn vectors(&mut self, entries: &[Entry]) -> Result<Option<Vec<Vector>>, Error> {
-        let serving = self.serving()?;
-        let embedder = serving
-            .embedder()
-            .filter(|_| serving.rung() == Rung::Static);
-        let Some(embedder) = embedder else {
-            return Ok(None);
-        };
-        let texts: Vec<String> = entries.iter().map(said).collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        Ok(Some(embedder.embed(&texts).map_err(IndexError::from)?))
-    }
 }
 
 /// Returns which claims have some uncommon words in common, each pair once.
@@ -139,9 +127,4 @@ fn sharing_words(claims: &[Claim]) -> BTreeSet<(usize, usize)> {
     }
     let enough = shared.into_iter().filter(|(_, words)| SHARED_MIN <= *words);
     enough.map(|(pair, _)| pair).collect()
-}
-
-fn said(entry: &Entry) -> String {
-    let content = entry.content.as_ref();
-    content.map_or_else(String::new, |it| it.statement.to_string())
 }

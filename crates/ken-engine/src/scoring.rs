@@ -37,11 +37,17 @@ impl Engine {
 
     /// Sets the weights of this workspace; without any, the default ones hold again.
     pub fn set_scoring(&mut self, weights: Option<Weights>, by: &Actor) -> Result<Scoring, Error> {
-        self.absorb_before_writing()?;
         let value = weights.map_or(Value::Null, |weights| weights.to_json());
-        let key = SCORING_KEY.parse().expect("the key is a tag");
+        self.configure(SCORING_KEY, value, by)?;
+        self.scoring()
+    }
+
+    /// Sets what holds under `key` for everybody in this workspace.
+    pub(crate) fn configure(&mut self, key: &str, value: Value, by: &Actor) -> Result<(), Error> {
+        self.absorb_before_writing()?;
+        let key = key.parse().expect("the key is a tag");
         let draft = decide::configure(&self.index.workspace()?, key, value, by)?;
         self.record(vec![draft], by)?;
-        self.scoring()
+        Ok(())
     }
 }

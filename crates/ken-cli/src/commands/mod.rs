@@ -62,6 +62,7 @@ use ken_core::run::How;
 use ken_core::text::Note;
 use ken_engine::Engine;
 use ken_engine::notice::Notice;
+use ken_engine::runs::Reader;
 
 use crate::args::{self, Cli, Format, Surface, Top, Verb};
 use crate::failure::{Exit, Failure};
@@ -181,6 +182,15 @@ impl Session<'_> {
         let result = act(&mut engine, &by);
         self.printer.notices(&engine.take_notices())?;
         result
+    }
+
+    /// Like [`Self::write`], for what also belongs to the run of whoever acts.
+    fn write_as<T>(
+        &mut self,
+        act: impl FnOnce(&mut Engine, &Reader) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let surroundings = self.surroundings.clone();
+        self.write(|engine, by| act(engine, &surroundings.as_reader(by)))
     }
 
     /// Like [`Self::write`], and hands what happened beside to the caller.

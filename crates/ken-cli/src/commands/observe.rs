@@ -29,11 +29,7 @@ pub(super) fn run(session: &mut Session<'_>, args: ObserveArgs) -> Result<Exit, 
         confidence_milli: args.confidence,
         dismissed: args.dismissed,
     };
-    let surroundings = session.surroundings.clone();
-    let run = session.write(|engine, by| {
-        let reader = surroundings.as_reader(by);
-        Ok(engine.observe(&reader, finding)?)
-    })?;
+    let run = session.write_as(|engine, reader| Ok(engine.observe(reader, finding)?))?;
     if session.is_json() {
         session.printer.json(&ObservedObject {
             schema: "ken.observe.v1",

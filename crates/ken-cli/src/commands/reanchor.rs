@@ -35,21 +35,19 @@ pub(super) fn run(session: &mut Session<'_>, args: &ReanchorArgs) -> Result<Exit
             session.written(&entry, "its code is taken as it is now")
         }
         (Some(id), _) => {
-            let surroundings = session.surroundings.clone();
-            let checked = session.write(|engine, by| {
+            let checked = session.write_as(|engine, reader| {
                 let id = engine.find(id)?.id;
-                engine.note_shown(&surroundings.as_reader(by), &[id], How::Show)?;
+                engine.note_shown(reader, &[id], How::Show)?;
                 Ok(engine.check_entry(id)?)
             })?;
             walk(session, vec![checked])
         }
         (None, _) if args.all => all(session),
         (None, _) => {
-            let surroundings = session.surroundings.clone();
-            let invalid = session.write(|engine, by| {
+            let invalid = session.write_as(|engine, reader| {
                 let invalid = engine.invalid()?;
                 let ids: Vec<EntryId> = invalid.iter().map(|it| it.entry.id).collect();
-                engine.note_shown(&surroundings.as_reader(by), &ids, How::Pull)?;
+                engine.note_shown(reader, &ids, How::Pull)?;
                 Ok(invalid)
             })?;
             walk(session, invalid)

@@ -3,14 +3,18 @@
 use crate::actor::Actor;
 use crate::entry::Entry;
 use crate::event::{
-    Body, ConfidenceReset, Confirmed, Effect, Feedback, FeedbackGiven, Provenance, RunEffects,
-    StatusChanged,
+    ArchiveReason, Body, ConfidenceReset, Confirmed, Effect, Feedback, FeedbackGiven, Outcome,
+    Provenance, RunEffects, StatusChanged,
 };
 use crate::facts::Beta;
+use crate::run::Run;
+use crate::run::accumulate::Gain;
+use crate::run::close::Closing;
 use crate::status::Status;
 use crate::text::Note;
 use crate::time::Date;
 
+use super::entry_changes::{archive, restore};
 use super::{Draft, Refusal, about, person_needed, writable};
 
 /// What one word of feedback adds to alpha or beta, in thousandths: as much as the least outcome.
@@ -58,6 +62,43 @@ pub fn rise(entry: &Entry, to: Status) -> Result<Draft, Refusal> {
         reason: None,
     };
     Ok(about(entry, Body::StatusChanged(body)))
+}
+
+/// Returns what the closing of a run changes about one entry.
+pub fn after_run(entry: &Entry, closing: &Closing, on: Date) -> Result<Vec<Draft>, Refusal> {
+    let (id, mut drafts) = (entry.id, Vec::new());
+    if let Some(provenance) = closing.found.get(&id) {
+        drafts.push(find_again(entry, *provenance, &closing.closed.run, on)?);
+    }
+    if closing.restored.contains(&id) {
+        drafts.push(restore(entry, None)?);
+    }
+    if closing.archived.contains(&id) {
+        drafts.push(archive(entry, ArchiveReason::Decay)?);
+    }
+    if let Some(status) = closing.promoted.get(&id) {
+        drafts.push(rise(entry, *status)?);
+    }
+    Ok(drafts)
+}
+
+/// Returns what is said of an entry that a run's findings just became: that agents agreed, and that the work
+/// succeeded.
+pub fn after_gain(
+    entry: &Entry,
+    gained: &Gain,
+    run: &Run,
+    outcome: Outcome,
+    on: Date,
+) -> Result<Vec<Draft>, Refusal> {
+    let mut drafts = Vec::new();
+    if gained.is_convergent {
+        drafts.push(find_again(entry, Provenance::Independent, &run.id, on)?);
+    }
+    if outcome == Outcome::Succeeded {
+        drafts.push(rise(entry, Status::Active)?);
+    }
+    Ok(drafts)
 }
 
 /// Records whether an entry helped.

@@ -19,6 +19,12 @@ pub struct Sight {
 }
 
 impl Sight {
+    /// Adds what else was seen.
+    pub fn add(&mut self, other: Self) {
+        self.entries.extend(other.entries);
+        self.everything |= other.everything;
+    }
+
     /// Returns whether one of `entries`, which all say the same, was seen.
     pub fn includes(&self, entries: &BTreeSet<EntryId>) -> bool {
         self.everything || !self.entries.is_disjoint(entries)

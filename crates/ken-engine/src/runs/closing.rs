@@ -7,16 +7,15 @@ use ken_core::citation::{Evidence, EvidenceType};
 use ken_core::content::Content;
 use ken_core::decide::{self, Draft, Proposal};
 use ken_core::entry::Entry;
-use ken_core::event::{ArchiveReason, Body, Origin, Outcome, Provenance, SourceRun};
+use ken_core::event::{Body, Origin, SourceRun};
 use ken_core::facts::Validity;
 use ken_core::id::{EntryId, EventId};
 use ken_core::run::accumulate::{Gain, gain};
 use ken_core::run::close::{Closing, Ending, Touched, close};
 use ken_core::run::exposure::Sight;
-use ken_core::run::{Finding, Manner, Run};
-use ken_core::status::Status;
+use ken_core::run::{Finding, Run};
 use ken_core::store::Store as _;
-use ken_core::time::Date;
+use ken_core::time::{Date, Timestamp};
 
 use super::matching::says_same;
 use super::store::Store;
@@ -31,6 +30,9 @@ const DOMAIN: &[u8] = b"ken run closed 1";
 
 /// The number of the event that says how the run ended.
 const LAST: u64 = u64::MAX;
+
+/// What shall happen, under an id of its own choice where it has one.
+type Stamped = (Option<EventId>, Draft);
 
 /// What closing a run did.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,14 +73,9 @@ impl Engine {
         let mut closing = self.decide_closing(&run, ending, &touched)?;
         closing.closed.extracted += u32::try_from(gained.len()).unwrap_or(u32::MAX);
         if !is_written {
-            let mut drafts = drafts(&run, &closing, &touched, self.now().date())?;
-            // What an interrupted closing wrote is not written again.
-            let mut new = Vec::with_capacity(drafts.len());
-            for (id, draft) in drafts.drain(..) {
-                let is_there = id.map(|id| self.index.event(id)).transpose()?.flatten();
-                new.extend(is_there.is_none().then_some((id, draft)));
-            }
-            self.record_as(new, by)?;
+            let drafts = drafts(&run, &closing, &touched, self.now().date())?;
+            let drafts = self.unwritten(drafts)?;
+            self.record_as(drafts, by)?;
         }
         store.close(&run)?;
         Ok(Closed {
@@ -89,15 +86,26 @@ impl Engine {
         })
     }
 
+    /// Returns the drafts that an interrupted closing did not write.
+    fn unwritten(&self, drafts: Vec<Stamped>) -> Result<Vec<Stamped>, Error> {
+        let mut new = Vec::with_capacity(drafts.len());
+        for (id, draft) in drafts {
+            let written = id.map(|id| self.index.event(id)).transpose()?.flatten();
+            new.extend(written.is_none().then_some((id, draft)));
+        }
+        Ok(new)
+    }
+
     fn decide_closing(
         &self,
         run: &Run,
         ending: &Ending,
         touched: &[Touched],
     ) -> Result<Closing, Error> {
+        let outside = self.implicit_runs()?;
         let mut before = BTreeMap::new();
         for agent in run.agents.keys() {
-            before.insert(agent, self.seen_before(run, agent)?);
+            before.insert(agent, self.seen_before(run, agent, &outside)?);
         }
         let before = |agent: &Actor| before.get(agent).cloned().unwrap_or_default();
         let policy = self.review_policy()?;
@@ -135,8 +143,8 @@ impl Engine {
         Ok(touched.collect())
     }
 
-    /// Returns what an agent saw before a run: in its session, and outside any run.
-    fn seen_before(&self, run: &Run, agent: &Actor) -> Result<Sight, Error> {
+    /// Returns what an agent saw before a run: in its session, and outside any run somebody opened.
+    fn seen_before(&self, run: &Run, agent: &Actor, outside: &[Run]) -> Result<Sight, Error> {
         let session = run
             .agents
             .get(agent)
@@ -146,15 +154,13 @@ impl Engine {
             Some(session) => store.session(session)?,
             None => Sight::default(),
         };
-        for other in self.open_runs()? {
+        for other in outside.iter().filter(|other| other.id != run.id) {
             let theirs = other.agents.get(agent);
             let is_another =
                 |it: &Option<String>| it.is_some() && session.is_some() && *it != session;
             let apart = theirs.is_none_or(|it| is_another(&it.member.session));
-            if other.manner == Manner::Implicit && other.id != run.id && !apart {
-                let sight = other.sight(agent);
-                seen.entries.extend(sight.entries);
-                seen.everything |= sight.everything;
+            if !apart {
+                seen.add(other.sight(agent));
             }
         }
         Ok(seen)
@@ -214,33 +220,21 @@ impl Engine {
         ending: &Ending,
         by: &Actor,
     ) -> Result<EntryId, Error> {
-        let (today, now) = (self.now().date(), self.now());
+        let now = self.now();
         let mut proposal = proposal(gained, run, ending, now)?;
         proposal.thread = run.thread.clone();
         // Whoever found it says so, not whoever closes the run.
         let finder = gained.found_by.first().unwrap_or(by);
         let id = self.add_many(vec![proposal], finder)?.remove(0);
         let entry = self.entry(id)?;
-        let mut drafts = Vec::new();
-        if gained.is_convergent {
-            let provenance = Provenance::Independent;
-            drafts.push(decide::find_again(&entry, provenance, &run.id, today)?);
-        }
-        if ending.outcome == Outcome::Succeeded {
-            drafts.push(decide::rise(&entry, Status::Active)?);
-        }
+        let drafts = decide::after_gain(&entry, gained, run, ending.outcome, now.date())?;
         self.record(drafts, by)?;
         Ok(id)
     }
 }
 
 /// Returns the entry a finding becomes; its grounds are what the finding names and the run itself.
-fn proposal(
-    gained: &Gain,
-    run: &Run,
-    ending: &Ending,
-    now: ken_core::time::Timestamp,
-) -> Result<Proposal, Error> {
+fn proposal(gained: &Gain, run: &Run, ending: &Ending, now: Timestamp) -> Result<Proposal, Error> {
     let finding = &gained.finding;
     let mut content = Content::new(finding.statement.clone());
     content.evidence.clone_from(&finding.evidence);
@@ -305,7 +299,7 @@ fn drafts(
     closing: &Closing,
     touched: &[Touched],
     today: Date,
-) -> Result<Vec<(Option<EventId>, Draft)>, Error> {
+) -> Result<Vec<Stamped>, Error> {
     let mut effects = closing.effects.clone();
     // Those that were used stand together, so that they are known to go together.
     effects.sort_by_key(|it| (it.alpha_milli == 0, it.entry));
@@ -314,36 +308,15 @@ fn drafts(
         let id = event_of(run, number);
         (Some(id), decide::effects(&run.id, part))
     });
-    let mut drafts: Vec<(Option<EventId>, Draft)> = effects.collect();
+    let mut drafts: Vec<Stamped> = effects.collect();
     for it in touched {
-        drafts.extend(
-            changes(run, closing, &it.entry, today)?
-                .into_iter()
-                .map(|it| (None, it)),
-        );
+        let follows = decide::after_run(&it.entry, closing, today)?;
+        drafts.extend(follows.into_iter().map(|draft| (None, draft)));
     }
     let ended = Draft {
         about: Vec::new(),
         body: Body::RunClosed(closing.closed.clone()),
     };
     drafts.push((Some(event_of(run, LAST)), ended));
-    Ok(drafts)
-}
-
-/// Returns what a run changes about one entry.
-fn changes(run: &Run, closing: &Closing, entry: &Entry, today: Date) -> Result<Vec<Draft>, Error> {
-    let (id, mut drafts) = (entry.id, Vec::new());
-    if let Some(provenance) = closing.found.get(&id) {
-        drafts.push(decide::find_again(entry, *provenance, &run.id, today)?);
-    }
-    if closing.restored.contains(&id) {
-        drafts.push(decide::restore(entry, None)?);
-    }
-    if closing.archived.contains(&id) {
-        drafts.push(decide::archive(entry, ArchiveReason::Decay)?);
-    }
-    if let Some(status) = closing.promoted.get(&id) {
-        drafts.push(decide::rise(entry, *status)?);
-    }
     Ok(drafts)
 }

@@ -6,7 +6,6 @@ use ken_core::entry::Entry;
 use ken_core::id::EntryId;
 use ken_core::likeness::{Claim, likeness};
 use ken_core::text::Statement;
-use ken_index::Rung;
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -22,42 +21,15 @@ impl Engine {
     ) -> Result<BTreeSet<EntryId>, Error> {
         self.index.prepare_words()?;
         let near = self.index.worded_like(statement.as_str(), COMPARED_MAX)?;
-        let cosines = self.cosines(statement, &near)?;
+        let texts = [statement.as_str()].into_iter();
+        let texts: Vec<&str> = texts.chain(near.iter().map(Entry::said)).collect();
+        let vectors = self.built_in_vectors(&texts)?;
         let claim = Claim::of(statement.as_str());
-        let same = near.iter().zip(cosines).filter(|(entry, cosine)| {
-            let theirs = entry.content.as_ref();
-            theirs.is_some_and(|it| says(&claim, it.statement.as_str(), *cosine))
+        let same = (1..texts.len()).filter(|at| {
+            let cosine = vectors.as_ref().map(|all| all[*at].cosine(&all[0]));
+            says(&claim, texts[*at], cosine)
         });
-        Ok(same.map(|(entry, _)| entry.id).collect())
-    }
-
-    /// Returns how near each entry is to `statement`, as the built-in model sees it: the rule is made for that one.
-    fn cosines(
-        &mut self,
-        statement: &Statement,
-        near: &[Entry],
-    ) -> Result<Vec<Option<f64>>, Error> {
-        let serving = self.serving()?;
-        let embedder = serving
-            .embedder()
-            .filter(|_| serving.rung() == Rung::Static);
-        let Some(embedder) = embedder.filter(|_| !near.is_empty()) else {
-            return Ok(vec![None; near.len()]);
-        };
-        let text = |entry: &Entry| entry.content.as_ref().map(|it| it.statement.to_string());
-        let texts: Vec<String> = [statement.to_string()]
-            .into_iter()
-            .chain(near.iter().map(|entry| text(entry).unwrap_or_default()))
-            .collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let vectors = embedder
-            .embed(&texts)
-            .map_err(ken_index::IndexError::from)?;
-        let cosines = vectors
-            .iter()
-            .skip(1)
-            .map(|it| Some(it.cosine(&vectors[0])));
-        Ok(cosines.collect())
+        Ok(same.map(|at| near[at - 1].id).collect())
     }
 }
 

@@ -124,10 +124,19 @@ impl Engine {
 
     /// Returns every open run, the oldest first.
     pub fn open_runs(&self) -> Result<Vec<Run>, Error> {
+        self.open_runs_named(|_| true)
+    }
+
+    /// Returns the open runs that Ken made.
+    fn implicit_runs(&self) -> Result<Vec<Run>, Error> {
+        self.open_runs_named(|id| id.starts_with(IMPLICIT))
+    }
+
+    fn open_runs_named(&self, wanted: fn(&str) -> bool) -> Result<Vec<Run>, Error> {
         let store = Store::of(&self.place)?;
         let mut runs = Vec::new();
-        for id in store.open()? {
-            runs.extend(Run::of(store.notes(&id)?));
+        for id in store.open()?.iter().filter(|id| wanted(id)) {
+            runs.extend(Run::of(store.notes(id)?));
         }
         runs.sort_by(|a, b| (a.opened, &a.id).cmp(&(b.opened, &b.id)));
         Ok(runs)

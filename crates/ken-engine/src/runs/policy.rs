@@ -1,10 +1,8 @@
 //! When silence lays an entry aside in this workspace, and whether entries are withheld.
 
 use ken_core::actor::Actor;
-use ken_core::decide;
 use ken_core::review::{REVIEW_KEY, ReviewPolicy};
 use ken_core::store::Store as _;
-use serde_json::Value;
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -24,12 +22,7 @@ impl Engine {
         policy: Option<ReviewPolicy>,
         by: &Actor,
     ) -> Result<ReviewPolicy, Error> {
-        self.absorb_before_writing()?;
-        let value = policy.map(serde_json::to_value);
-        let value = value.transpose().ok().flatten().unwrap_or(Value::Null);
-        let key = REVIEW_KEY.parse().expect("the key is a tag");
-        let draft = decide::configure(&self.index.workspace()?, key, value, by)?;
-        self.record(vec![draft], by)?;
+        self.configure(REVIEW_KEY, serde_json::json!(policy), by)?;
         self.review_policy()
     }
 }

@@ -137,7 +137,7 @@ impl Engine {
             let agent = agent.clone();
             self.note_reading(reader, Note::Pushed { agent, offers })?;
         }
-        if passed.is_empty() || self.open_run_of(reader)?.is_none() {
+        if passed.is_empty() || named_open(&Store::of(&self.place)?, reader)?.is_none() {
             return Ok(());
         }
         let entries = passed;
@@ -171,11 +171,11 @@ impl Engine {
 
     /// Returns the run that what `reader` does belongs to; makes one where there is none.
     pub fn run_of(&mut self, reader: &Reader) -> Result<String, Error> {
-        if let Some(run) = self.open_run_of(reader)? {
-            return Ok(run.id);
+        let store = Store::of(&self.place)?;
+        if let Some(id) = named_open(&store, reader)? {
+            return Ok(id.to_owned());
         }
         let id = reader.implicit_run();
-        let store = Store::of(&self.place)?;
         if !store.is_open(&id)? {
             let opened = Note::Opened {
                 run: id.clone(),
@@ -199,17 +199,13 @@ impl Engine {
 
     /// Returns the run `reader` names, if it is open here.
     pub fn open_run_of(&self, reader: &Reader) -> Result<Option<Run>, Error> {
-        let Some(id) = reader.run.as_deref() else {
-            return Ok(None);
-        };
-        match Store::of(&self.place)?.is_open(id)? {
-            true => self.run(id).map(Some),
-            false => Ok(None),
-        }
+        let store = Store::of(&self.place)?;
+        let open = named_open(&store, reader)?;
+        open.map(|id| self.run(id)).transpose()
     }
 
     fn note_reading(&mut self, reader: &Reader, note: Note) -> Result<(), Error> {
-        let is_open = self.open_run_of(reader)?.is_some();
+        let is_open = named_open(&Store::of(&self.place)?, reader)?.is_some();
         let written = self
             .run_of(reader)
             .and_then(|id| self.note_run(&id, note, &reader.agent));
@@ -219,6 +215,14 @@ impl Engine {
             other => other,
         }
     }
+}
+
+/// Returns the name of the run `reader` says it works in, if that is open here.
+fn named_open<'r>(store: &Store, reader: &'r Reader) -> Result<Option<&'r str>, Error> {
+    let Some(id) = reader.run.as_deref() else {
+        return Ok(None);
+    };
+    Ok(store.is_open(id)?.then_some(id))
 }
 
 /// Returns the share of agents an entry is kept from.

@@ -111,7 +111,7 @@ impl Store {
     pub(crate) fn close(&self, run: &Run) -> Result<(), Error> {
         for (name, agent) in &run.agents {
             if let Some(session) = &agent.member.session {
-                self.remember(session, &run.sight(name))?;
+                self.remember(session, run.sight(name))?;
             }
         }
         let path = path(RUNS_DIR, &run.id)?;
@@ -131,12 +131,11 @@ impl Store {
         }
     }
 
-    fn remember(&self, session: &str, seen: &Sight) -> Result<(), Error> {
-        let before = self.session(session)?;
-        let everything = seen.everything || before.everything;
+    fn remember(&self, session: &str, mut seen: Sight) -> Result<(), Error> {
+        seen.add(self.session(session)?);
         let mut lines: Vec<String> = Vec::new();
-        lines.extend(everything.then(|| EVERYTHING.to_owned()));
-        lines.extend(seen.entries.union(&before.entries).map(ToString::to_string));
+        lines.extend(seen.everything.then(|| EVERYTHING.to_owned()));
+        lines.extend(seen.entries.iter().map(ToString::to_string));
         let path = session_path(session);
         let written = self.dir.create_dirs(SESSIONS_DIR);
         let written = written.and_then(|()| self.dir.replace(&path, lines.join("\n").as_bytes()));

@@ -1,11 +1,13 @@
 //! What becomes of entries and findings when a run ends.
 
 use std::fs;
+use std::path::PathBuf;
 
 use ken_core::content::Scope;
 use ken_core::entry::Entry;
 use ken_core::event::Outcome::Succeeded;
 use ken_core::event::{ArchiveReason, Outcome, Provenance, RetractReason};
+use ken_core::id::EntryId;
 use ken_core::kind::Kind;
 use ken_core::review::ReviewPolicy;
 use ken_core::run::{Finding, How, Member, Note};
@@ -161,16 +163,22 @@ fn an_opposite_finding_confirms_nothing() {
     assert_eq!(ken.entry(id).unwrap().confirmation.independent, 0);
 }
 
+/// Closes a run that showed an entry; returns where its notes lay, and what they were.
+fn closed_with_notes(ken: &mut Engine, id: EntryId) -> (PathBuf, Vec<u8>) {
+    open(ken, "run", &[("agent:a", Member::default())]);
+    ken.note_shown(&reader("agent:a", "run"), &[id], How::Pull)
+        .unwrap();
+    let notes = ken.root().join(".ken/.local/runs/run.jsonl");
+    let kept = fs::read(&notes).unwrap();
+    close(ken, "run", Succeeded);
+    (notes, kept)
+}
+
 #[test]
 fn a_close_that_was_stopped_half_way_is_not_counted_twice() {
     let (dir, id) = house();
     let mut ken = at(dir.path(), NOON);
-    open(&mut ken, "run", &[("agent:a", Member::default())]);
-    ken.note_shown(&reader("agent:a", "run"), &[id], How::Pull)
-        .unwrap();
-    let notes = dir.path().join(".ken/.local/runs/run.jsonl");
-    let kept = fs::read(&notes).unwrap();
-    close(&mut ken, "run", Succeeded);
+    let (notes, kept) = closed_with_notes(&mut ken, id);
     assert!(!notes.exists());
     let before = ken.state().unwrap();
     fs::write(&notes, kept).unwrap();
@@ -183,12 +191,7 @@ fn a_close_that_was_stopped_half_way_is_not_counted_twice() {
 fn a_close_that_wrote_a_part_writes_the_rest() {
     let (dir, id) = house();
     let mut ken = at(dir.path(), NOON);
-    open(&mut ken, "run", &[("agent:a", Member::default())]);
-    ken.note_shown(&reader("agent:a", "run"), &[id], How::Pull)
-        .unwrap();
-    let notes = dir.path().join(".ken/.local/runs/run.jsonl");
-    let kept = fs::read(&notes).unwrap();
-    close(&mut ken, "run", Succeeded);
+    let (notes, kept) = closed_with_notes(&mut ken, id);
     drop(ken);
     // The line that the run ended is lost; what it did to entries is not.
     for segment in fs::read_dir(dir.path().join(".ken/episodic/v1")).unwrap() {

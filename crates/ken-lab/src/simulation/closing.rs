@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::actor::Actor;
 use ken_core::decide::{self, Draft};
 use ken_core::entry::Entry;
 use ken_core::event::{ArchiveReason, Channel, Outcome, Provenance, RetractReason};
@@ -64,7 +63,7 @@ impl Simulation {
         });
         let old: Vec<Entry> = old.map(|held| held.entry.clone()).collect();
         for entry in old {
-            self.tell(decide::archive(&entry, ArchiveReason::Age));
+            self.tell(decide::archive(&entry, ArchiveReason::Age).map(|it| [it]));
         }
         self.memory.settle();
     }
@@ -75,12 +74,8 @@ impl Simulation {
         let Some(entry) = held.map(|held| held.entry.clone()) else {
             return;
         };
-        self.tell(decide::retract(
-            &entry,
-            RetractReason::False,
-            Channel::Command,
-            None,
-        ));
+        let retracted = decide::retract(&entry, RetractReason::False, Channel::Command, None);
+        self.tell(retracted.map(|it| [it]));
         if !self.policy.has_tombstones() {
             self.memory.delete(claim);
         }
@@ -136,8 +131,10 @@ impl Simulation {
         closing.archived.retain(|id| !confirmed.contains(id));
         closing.promoted = match self.policy {
             Policy::Reinforcement { .. } => {
-                let rising = confirmed.iter().map(|id| (*id, Status::Verified));
-                rising.collect()
+                let is_new = |it: &&Touched| it.entry.status.value != Status::Verified;
+                let ids = touched.iter().filter(is_new).map(|it| it.entry.id);
+                let rising = ids.filter(|id| confirmed.contains(id));
+                rising.map(|id| (id, Status::Verified)).collect()
             }
             Policy::Ken { .. }
             | Policy::KeepEverything { .. }
@@ -202,54 +199,25 @@ impl Simulation {
             let said = &self.code.claims[claim];
             let entry = self.memory.propose(claim, said, gained.kind, source);
             if let Policy::Ken { .. } = self.policy {
-                self.believe(&entry, &gained, run, outcome);
+                let today = self.memory.now.date();
+                self.tell(decide::after_gain(&entry, &gained, run, outcome, today));
             }
-        }
-    }
-
-    /// Writes down what Ken makes of a new entry: that agents agreed, and that the work succeeded.
-    fn believe(&mut self, entry: &Entry, gained: &Gain, run: &Run, outcome: Outcome) {
-        if gained.is_convergent {
-            let today = self.memory.now.date();
-            let provenance = Provenance::Independent;
-            self.tell(decide::find_again(entry, provenance, &run.id, today));
-        }
-        if outcome == Outcome::Succeeded {
-            self.tell(decide::rise(entry, Status::Active));
         }
     }
 
     /// Writes what a closing decided.
     fn write(&mut self, touched: &[Touched], closing: &Closing) {
-        self.tell(Ok(decide::effects(&closing.closed.run, &closing.effects)));
+        let today = self.memory.now.date();
+        let effects = decide::effects(&closing.closed.run, &closing.effects);
+        self.tell(Ok([effects]));
         for it in touched {
-            self.write_about(&it.entry, closing);
+            self.tell(decide::after_run(&it.entry, closing, today));
         }
     }
 
-    fn write_about(&mut self, entry: &Entry, closing: &Closing) {
-        let id = entry.id;
-        if let Some(provenance) = closing.found.get(&id) {
-            let (run, today) = (&closing.closed.run, self.memory.now.date());
-            self.tell(decide::find_again(entry, *provenance, run, today));
+    fn tell(&mut self, drafts: Result<impl IntoIterator<Item = Draft>, decide::Refusal>) {
+        for draft in drafts.expect("the core decided it") {
+            self.memory.tell(draft, &self.person);
         }
-        if closing.archived.contains(&id) {
-            self.tell(decide::archive(entry, ArchiveReason::Decay));
-        }
-        if closing.restored.contains(&id) {
-            self.tell(decide::restore(entry, None));
-        }
-        if let Some(to) = closing
-            .promoted
-            .get(&id)
-            .filter(|to| **to != entry.status.value)
-        {
-            self.tell(decide::rise(entry, *to));
-        }
-    }
-
-    fn tell(&mut self, draft: Result<Draft, decide::Refusal>) {
-        let by: &Actor = &self.person;
-        self.memory.tell(draft.expect("the core decided it"), by);
     }
 }

@@ -22,10 +22,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &AddArgs) -> Result<Exit, Fai
         None => EntryInput::default(),
     };
     input.apply(args)?;
-    let surroundings = session.surroundings.clone();
-    let entry = session.write(|engine, by| {
-        let proposal = input.proposal(engine, by)?;
-        let added = engine.add_for(&surroundings.as_reader(by), vec![proposal])?;
+    let entry = session.write_as(|engine, reader| {
+        let proposal = input.proposal(engine, &reader.agent)?;
+        let added = engine.add_for(reader, vec![proposal])?;
         Ok(engine.entry(added[0])?)
     })?;
     tell_quarantine(session, &entry)?;
