@@ -8,6 +8,7 @@
 mod data;
 mod duplicates;
 mod figures;
+mod guard;
 mod locomo;
 mod models;
 mod opposites;
@@ -28,7 +29,7 @@ use data::{Asked, Set, Split, Told, proposals};
 use figures::{Mean, ndcg};
 use signals::{Draws, SCORED, scored};
 
-const USAGE: &str = "usage: cargo xtask eval [duplicates] [--dir DIR] [--split dev|test] [--model static|transformer]";
+const USAGE: &str = "usage: cargo xtask eval [guard [--verbose] | duplicates] [--dir DIR] [--split dev|test] [--model static|transformer]";
 
 /// Shares of the model that are tried beside its own.
 const BLENDS: &[f64] = &[0.5, 0.6, 0.7, 0.8];
@@ -61,6 +62,10 @@ struct Plan {
 }
 
 pub(crate) fn run(repository: &Repository, options: &[&str]) -> Result<Vec<Finding>, String> {
+    if let ["guard", options @ ..] = options {
+        let dir = repository.root().join("../shared/security");
+        return guard::report(&dir, options.contains(&"--verbose"));
+    }
     if let ["duplicates", options @ ..] = options {
         let Plan { dir, split, rung } = parse(repository, options)?;
         let model = match rung {

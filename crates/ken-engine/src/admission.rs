@@ -3,7 +3,7 @@
 use ken_core::actor::Actor;
 use ken_core::decide::Draft;
 use ken_core::event::{Admission, AdmissionVerdict, ScanStatus};
-use ken_guard::{Field, RULE_SET, TextMode, Verdict, admit};
+use ken_guard::{Field, Policy, RULE_SET, TextMode, Verdict, admit};
 use serde_json::Value;
 
 use crate::error::Error;
@@ -11,13 +11,16 @@ use crate::error::Error;
 /// Keys below which everything is somebody else's data, keys included.
 const FOREIGN: [&str; 2] = ["context", "value"];
 
+/// The key of what is meant to be shared: no evidence, no anchor, no command.
+const STATEMENT: &str = "statement";
+
 /// Asks the guard about every text in `draft`; returns what it decided, to be recorded.
-pub fn admitted(draft: &Draft, by: &Actor) -> Result<Admission, Error> {
-    admitted_text(&draft.body.to_json().unwrap_or_default(), by)
+pub(crate) fn admitted(policy: &Policy, draft: &Draft, by: &Actor) -> Result<Admission, Error> {
+    admitted_text(policy, &draft.body.to_json().unwrap_or_default(), by)
 }
 
 /// Asks the guard about every text in `told`, which `by` says.
-pub(crate) fn admitted_text(told: &Value, by: &Actor) -> Result<Admission, Error> {
+pub(crate) fn admitted_text(policy: &Policy, told: &Value, by: &Actor) -> Result<Admission, Error> {
     let mut texts = vec![("by".to_owned(), by.to_string(), TextMode::Prose)];
     collect(&mut texts, "", told, TextMode::Prose);
     let fields: Vec<Field<'_>> = texts
@@ -28,7 +31,7 @@ pub(crate) fn admitted_text(told: &Value, by: &Actor) -> Result<Admission, Error
             mode: *mode,
         })
         .collect();
-    let verdict = admit(&fields);
+    let verdict = admit(policy, &fields);
     let record = |verdict_word, scan, findings: &[ken_guard::Finding]| Admission {
         scan: scan_status(scan),
         rules: RULE_SET.to_owned(),
@@ -66,6 +69,8 @@ fn collect(texts: &mut Vec<(String, String, TextMode)>, name: &str, value: &Valu
                     collect(texts, name, item, mode);
                 } else if FOREIGN.contains(&key.as_str()) {
                     collect(texts, key, item, TextMode::Code);
+                } else if key == STATEMENT {
+                    collect(texts, key, item, TextMode::Statement);
                 } else {
                     collect(texts, key, item, mode);
                 }

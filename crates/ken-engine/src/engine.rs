@@ -14,6 +14,7 @@ use ken_core::hlc::{DRIFT_MAX_MS, Hlc};
 use ken_core::id::{EventId, NodeId};
 use ken_core::store::Store as _;
 use ken_core::time::Timestamp;
+use ken_guard::Policy;
 use ken_index::{Appended, Index, Rebuilt, Refreshed, SegmentStat};
 use ken_ledger::layout::{KEN_DIR, NotASegment, VERSION, VERSION_FILE};
 use ken_ledger::replace::ReplaceError;
@@ -60,6 +61,8 @@ pub struct Engine {
     pub(crate) scrubbed: bool,
     /// The model that serves, once a search asked.
     pub(crate) serving: Option<Arc<Serving>>,
+    /// What this user's guard knows beside its rules.
+    pub(crate) guard: Policy,
 }
 
 impl Engine {
@@ -88,9 +91,15 @@ impl Engine {
             absorbed: false,
             scrubbed: false,
             serving: None,
+            guard: Policy::default(),
         };
         engine.refresh()?;
         Ok(engine)
+    }
+
+    /// Takes what this user's guard knows: names not to be written, secrets seen before.
+    pub fn set_guard(&mut self, policy: Policy) {
+        self.guard = policy;
     }
 
     /// Returns the folder that holds `.ken`.
@@ -241,7 +250,7 @@ impl Engine {
         };
         let mut batch = Vec::with_capacity(drafts.len());
         for (id, draft) in drafts {
-            let admission = admitted(&draft, by)?;
+            let admission = admitted(&self.guard, &draft, by)?;
             let event = match id {
                 Some(id) => clock.stamp_as(id, draft, by, admission),
                 None => clock.stamp(draft, by, admission),

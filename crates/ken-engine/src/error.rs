@@ -2,7 +2,7 @@
 
 use ken_core::decide::Refusal;
 use ken_core::id::EntryId;
-use ken_guard::Finding;
+use ken_guard::{Axis, Finding};
 use ken_index::RefreshError;
 use ken_ledger::DiskError;
 use ken_ledger::git::GitError;
@@ -18,7 +18,7 @@ pub enum Error {
     TooNew { found: String, known: &'static str },
     #[error(transparent)]
     Refused(#[from] Refusal),
-    #[error("the guard refused `{field}`: it seems to hold a secret ({what})", field = first_field(.0), what = first_type(.0))]
+    #[error("the guard refused `{field}`: {what}", field = first_field(.0), what = first_reason(.0))]
     Guarded(Vec<Finding>),
     #[error("no entry begins with `{0}`")]
     NotFound(String),
@@ -143,9 +143,7 @@ impl Error {
             Self::Refused(Refusal::ProvenanceRequired) => {
                 Some("add --cite commit:HASH (or pr:, doc:, test:, transcript:)".to_owned())
             }
-            Self::Guarded(_) => {
-                Some("remove the secret and rotate it if it was ever stored elsewhere".to_owned())
-            }
+            Self::Guarded(findings) => Some(guard_hint(findings).to_owned()),
             Self::NotFound(_) => Some("`ken list --all` shows every entry".to_owned()),
             Self::Ambiguous { .. } => Some("type more characters of the id".to_owned()),
             Self::BulkLoss { .. } => {
@@ -186,9 +184,35 @@ fn first_field(findings: &[Finding]) -> &str {
         .map_or("a field", |finding| finding.field.as_str())
 }
 
-fn first_type(findings: &[Finding]) -> String {
-    let kind = findings.first().map(|finding| finding.secret_type);
-    kind.unwrap_or("of some kind").replace('-', " ")
+fn first_reason(findings: &[Finding]) -> String {
+    let Some(gravest) = findings.first() else {
+        return "something in it may not be written".to_owned();
+    };
+    let what = match gravest.axis {
+        Axis::Credential | Axis::CredentialLeakage => "it seems to hold a secret",
+        Axis::Sanitisation => "it says what belongs to one organisation or one line of code",
+        Axis::Exfiltration => "it gives advice that sends data away",
+        Axis::Injection => "it speaks to a model",
+        Axis::UnsafeCode => "it gives advice that destroys",
+        Axis::Hidden => "it holds what no reader can see",
+        Axis::Unscanned => "it is too long to look into",
+    };
+    format!("{what} ({})", gravest.kind.replace('-', " "))
+}
+
+fn guard_hint(findings: &[Finding]) -> &'static str {
+    match findings.first().map(|gravest| gravest.axis) {
+        Some(Axis::Credential | Axis::CredentialLeakage) | None => {
+            "remove the secret (--redact does) and rotate it if it was ever stored elsewhere"
+        }
+        Some(Axis::Sanitisation) => {
+            "say it in general words; paths and lines belong into --anchor and --cite"
+        }
+        Some(Axis::Unscanned) => "write less, or split it",
+        Some(Axis::Exfiltration | Axis::Injection | Axis::UnsafeCode | Axis::Hidden) => {
+            "say what to do without the command, or let a person look at it"
+        }
+    }
 }
 
 fn list(ids: &[EntryId]) -> String {

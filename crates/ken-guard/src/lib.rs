@@ -1,29 +1,35 @@
-//! The one door every write passes: secrets and hidden characters, found before anything is stored.
+//! The one door every write passes: secrets, attacks and hidden characters, found before anything is stored.
 //!
-//! Callers hand every free-text field of a write to [`admit`] and record the [`Verdict`] in the
-//! event; text that leaves by another way (tool output, logs) goes through [`redact`].
+//! Callers hand every free-text field of a write to [`admit`] and record the [`Verdict`] in the event; text that
+//! leaves by another way (tool output, logs) goes through [`redact`]. What a new entry is worth is weighed by
+//! [`admission`].
 //!
 //! Does not read files, clocks or configuration, and does not judge whether advice is good: poisoned
 //! advice has no signature, so that defence is structural and lives with trust.
 //!
 //! Invariant: nothing this crate returns contains a secret it found, `Debug` output included.
 
+pub mod admission;
+mod axis;
+mod encoding;
 mod hidden;
-mod likeness;
+mod judge;
 mod normalise;
+mod policy;
 mod redact;
 mod rules;
+#[cfg(any(test, feature = "samples"))]
+pub mod sample;
 mod scan;
 mod verdict;
 
-#[cfg(test)]
-mod sample;
-
-pub use redact::redact;
+pub use axis::Axis;
+pub use policy::{Fingerprint, FingerprintKey, Policy};
+pub use redact::{Redacted, redact};
 pub use scan::{FIELD_BYTES_MAX, TextMode};
 pub use verdict::{FINDINGS_MAX, Field, Finding, ScanStatus, Severity, Verdict, admit};
 
 /// Names the rules a verdict was reached with; a change of what they find is a new number.
 ///
 /// Recorded in the event beside the verdict, so that a later rescan knows what was asked then.
-pub const RULE_SET: &str = "ken-guard/1";
+pub const RULE_SET: &str = "ken-guard/2";

@@ -1,13 +1,16 @@
 //! Makes the copy of a text that a token cannot hide in, and leads back to the raw text.
 //!
-//! The copy lacks every invisible character. It is for scanning only: what is stored is what the
-//! author wrote, or nothing.
+//! The copy lacks every invisible character, and letters that only look different (full-width, mathematical, circled)
+//! are written plainly: compatibility form, character by character. It is for scanning only: what is stored is what
+//! the author wrote, or nothing.
 //!
 //! Invariant: [`Normalised::raw_span`] of any span of the copy covers, in the raw text, exactly the
 //! characters of that span and the invisible ones between them.
 
 use std::borrow::Cow;
 use std::ops::Range;
+
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::hidden::{self, Direction, Hidden, Surroundings};
 
@@ -19,11 +22,11 @@ pub(crate) struct Stray {
     pub(crate) span: Range<usize>,
 }
 
-/// A text without its invisible characters.
+/// A text without its invisible characters, plainly written.
 #[derive(Debug)]
 pub(crate) struct Normalised<'a> {
     text: Cow<'a, str>,
-    /// Where unbroken pieces of the raw text begin, ascending in both.
+    /// Where pieces of the copy come from, ascending in both.
     pieces: Vec<Piece>,
     strays: Vec<Stray>,
 }
@@ -32,6 +35,8 @@ pub(crate) struct Normalised<'a> {
 struct Piece {
     copy_start: usize,
     raw_start: usize,
+    /// Bytes of the raw character the whole piece stands for; nothing where both are equal byte for byte.
+    stands_for: Option<usize>,
 }
 
 impl Normalised<'_> {
@@ -51,24 +56,34 @@ impl Normalised<'_> {
     /// Maps a non-empty span of the copy to the raw text.
     pub(crate) fn raw_span(&self, copy: Range<usize>) -> Range<usize> {
         // The end is taken from the last byte inside: an invisible character after it stays outside.
-        self.raw_offset(copy.start)..self.raw_offset(copy.end.saturating_sub(1)) + 1
+        self.raw_byte(copy.start).start..self.raw_byte(copy.end.saturating_sub(1)).end
     }
 
-    fn raw_offset(&self, copy: usize) -> usize {
+    /// Returns what one byte of the copy stands for.
+    fn raw_byte(&self, copy: usize) -> Range<usize> {
         let after = self
             .pieces
             .partition_point(|piece| piece.copy_start <= copy);
         match after.checked_sub(1).and_then(|at| self.pieces.get(at)) {
-            Some(piece) => piece.raw_start + (copy - piece.copy_start),
-            None => copy,
+            Some(Piece {
+                raw_start,
+                stands_for: Some(bytes),
+                ..
+            }) => *raw_start..raw_start + bytes,
+            Some(piece) => {
+                let raw = piece.raw_start + (copy - piece.copy_start);
+                raw..raw + 1
+            }
+            None => copy..copy + 1,
         }
     }
 }
 
-/// Strips every invisible character and notes the ones that are not at home.
+/// Strips every invisible character, notes the ones that are not at home, and writes the others plainly.
 pub(crate) fn normalise(text: &str) -> Normalised<'_> {
     let plain = |byte: u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
-    if text.bytes().all(plain) || !text.chars().any(|c| hidden::class_of(c).is_some()) {
+    let stays = |c: char| hidden::class_of(c).is_none() && is_plain(c);
+    if text.bytes().all(plain) || text.chars().all(stays) {
         return Normalised {
             text: Cow::Borrowed(text),
             pieces: Vec::new(),
@@ -80,35 +95,25 @@ pub(crate) fn normalise(text: &str) -> Normalised<'_> {
     } else {
         Direction::LeftToRight
     };
-    let mut copy = String::with_capacity(text.len());
-    let mut pieces = Vec::new();
+    let mut copying = Copying {
+        copy: String::with_capacity(text.len()),
+        pieces: Vec::new(),
+        broken: true,
+    };
     let mut strays = Vec::new();
     let mut previous = None;
-    let mut broken = true;
     let mut characters = text.char_indices().peekable();
     while let Some((at, c)) = characters.next() {
-        let next = characters.peek().map(|(_, next)| *next);
+        let around = Surroundings {
+            previous,
+            next: characters.peek().map(|(_, next)| *next),
+            direction,
+        };
         match hidden::class_of(c) {
-            None => {
-                if broken {
-                    pieces.push(Piece {
-                        copy_start: copy.len(),
-                        raw_start: at,
-                    });
-                    broken = false;
-                }
-                copy.push(c);
-            }
+            None => copying.take(at, c),
             Some(class) => {
-                broken = true;
-                if !hidden::is_at_home(
-                    c,
-                    Surroundings {
-                        previous,
-                        next,
-                        direction,
-                    },
-                ) {
+                copying.broken = true;
+                if !hidden::is_at_home(c, around) {
                     note(&mut strays, class, at..at + c.len_utf8());
                 }
             }
@@ -116,10 +121,42 @@ pub(crate) fn normalise(text: &str) -> Normalised<'_> {
         previous = Some(c);
     }
     Normalised {
-        text: Cow::Owned(copy),
-        pieces,
+        text: Cow::Owned(copying.copy),
+        pieces: copying.pieces,
         strays,
     }
+}
+
+/// The copy as it grows.
+struct Copying {
+    copy: String,
+    pieces: Vec<Piece>,
+    /// Whether the next character does not follow the last one byte for byte.
+    broken: bool,
+}
+
+impl Copying {
+    fn take(&mut self, at: usize, c: char) {
+        let plain = is_plain(c);
+        if self.broken || !plain {
+            self.pieces.push(Piece {
+                copy_start: self.copy.len(),
+                raw_start: at,
+                stands_for: (!plain).then_some(c.len_utf8()),
+            });
+        }
+        self.broken = !plain;
+        if plain {
+            self.copy.push(c);
+        } else {
+            self.copy.extend(c.nfkc());
+        }
+    }
+}
+
+/// Returns whether a character is its own compatibility form.
+fn is_plain(c: char) -> bool {
+    c.is_ascii() || c.nfkc().eq(std::iter::once(c))
 }
 
 /// Adds a stray character, or lengthens the run it continues.

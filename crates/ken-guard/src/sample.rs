@@ -1,196 +1,144 @@
-//! Format-valid secrets for tests, put together at run time.
+//! Format-valid secrets and attacks, put together at run time from the templates beside the rules.
 //!
 //! None of them may stand whole in the repository: push protection and other scanners would stop it.
-//! Prefixes come in parts and bodies from a generator with a fixed seed.
 
-/// A secret of one rule, in the text that makes it recognisable.
+use std::ops::Range;
+
+use crate::rules::RULES;
+
+/// A text that one rule must find.
 #[derive(Clone, Debug)]
-pub(crate) struct Sample {
-    pub(crate) rule: &'static str,
-    pub(crate) secret_type: &'static str,
-    pub(crate) text: String,
-    pub(crate) secret: String,
+pub struct Sample {
+    pub rule: String,
+    /// As in the marker that redaction writes.
+    pub kind: String,
+    pub axis: crate::Axis,
+    pub text: String,
+    /// The made-up parts of it, in bytes: none may survive redaction.
+    pub parts: Vec<Range<usize>>,
 }
 
 impl Sample {
-    pub(crate) fn marker(&self) -> String {
-        format!("[REDACTED:{}]", self.secret_type)
+    /// Returns the longest made-up part.
+    pub fn secret(&self) -> &str {
+        let longest = self.parts.iter().max_by_key(|part| part.len());
+        longest.map_or("", |part| &self.text[part.clone()])
     }
 }
 
-const LETTERS_AND_DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+const LOWER: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+const UPPER: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+const ALPHABETS: &[(&str, &[u8])] = &[
+    (
+        "alnum",
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
+    ),
+    (
+        "alpha",
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+    ),
+    ("lower", LOWER),
+    ("upper", UPPER),
+    ("base32", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"),
+    ("digit", b"0123456789"),
+    ("hex", b"0123456789abcdef"),
+    (
+        "base64",
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+    ),
+    (
+        "base64url",
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
+    ),
+];
 
-/// Returns characters that look random and are the same in every run.
-pub(crate) fn body(alphabet: &[u8], length: usize) -> String {
-    let mut state = 0x2545_f491_4f6c_dd1d_u64.wrapping_add(length as u64);
-    let mut next = || {
-        state = state
+/// Returns one sample of every template of every rule; another seed gives other secrets.
+pub fn of_every_rule(seed: u64) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for rule in RULES.iter() {
+        for template in &rule.samples {
+            let mut chance = Chance(seed ^ fold(rule.id.as_bytes()) ^ fold(template.as_bytes()));
+            let (text, parts) = filled(template, &mut chance);
+            samples.push(Sample {
+                rule: rule.id.clone(),
+                kind: rule.kind.clone(),
+                axis: rule.axis,
+                text,
+                parts,
+            });
+        }
+    }
+    samples
+}
+
+/// Looks random and is the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self
+            .0
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        char::from(alphabet[(state >> 33) as usize % alphabet.len()])
-    };
-    (0..length).map(|_| next()).collect()
-}
+        usize::try_from(self.0 >> 33).unwrap_or(0) % limit
+    }
 
-/// Returns a token of letters and digits behind a prefix that is given in parts.
-pub(crate) fn token(prefix: &[&str], length: usize) -> String {
-    prefix.concat() + &body(LETTERS_AND_DIGITS, length)
-}
-
-pub(crate) fn jwt() -> String {
-    let part = |length| {
-        format!(
-            "{}{}",
-            ["ey", "J"].concat(),
-            body(LETTERS_AND_DIGITS, length)
-        )
-    };
-    format!("{}.{}.{}", part(33), part(60), body(LETTERS_AND_DIGITS, 43))
-}
-
-/// Returns a key block of the given kind (`RSA `, `OPENSSH `, nothing for PKCS#8).
-pub(crate) fn key_block(kind: &str) -> String {
-    let line = body(LETTERS_AND_DIGITS, 64);
-    let mark = |word: &str| format!("-----{word} {kind}{} KEY-----", ["PRI", "VATE"].concat());
-    format!("{}\n{line}\n{line}\n{}", mark("BEGIN"), mark("END"))
-}
-
-/// Returns at least one sample of every rule, and one of each shape where a rule has several.
-pub(crate) fn all() -> Vec<Sample> {
-    [
-        aws(),
-        forges(),
-        chat_and_payment(),
-        registries_and_models(),
-        others(),
-    ]
-    .concat()
-}
-
-const UPPER: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-const DIGITS: &[u8] = b"0123456789";
-
-fn bare(rule: &'static str, secret_type: &'static str, secret: String) -> Sample {
-    Sample {
-        rule,
-        secret_type,
-        text: secret.clone(),
-        secret,
+    fn characters(&mut self, alphabet: &[u8], count: usize) -> String {
+        let mut one = || char::from(alphabet[self.below(alphabet.len())]);
+        // The ends are letters or digits: a delimiter there would belong to the sentence.
+        let mut text = String::with_capacity(count);
+        while text.len() < count {
+            let c = one();
+            let end = text.is_empty() || text.len() + 1 == count;
+            if c.is_ascii_alphanumeric() || !end {
+                text.push(c);
+            }
+        }
+        text
     }
 }
 
-/// A secret that only its surroundings make one.
-fn within(
-    rule: &'static str,
-    secret_type: &'static str,
-    around: (&str, &str),
-    secret: String,
-) -> Sample {
-    Sample {
-        rule,
-        secret_type,
-        text: format!("{}{secret}{}", around.0, around.1),
-        secret,
+fn fold(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+/// Fills `{class:count}`, `{uuid}` and `{word:literal}`; returns where made-up characters stand.
+fn filled(template: &str, chance: &mut Chance) -> (String, Vec<Range<usize>>) {
+    let mut text = String::new();
+    let mut parts = Vec::new();
+    let mut rest = template;
+    while let Some(open) = rest.find('{') {
+        text.push_str(&rest[..open]);
+        rest = &rest[open + 1..];
+        let close = rest.find('}').expect("a template closes its braces");
+        let (class, count) = rest[..close]
+            .split_once(':')
+            .unwrap_or((&rest[..close], ""));
+        let start = text.len();
+        match class {
+            "word" => text.push_str(count),
+            "uuid" => text.push_str(&uuid(chance)),
+            class => {
+                let (_, alphabet) = ALPHABETS
+                    .iter()
+                    .find(|(name, _)| *name == class)
+                    .expect("a template names an alphabet");
+                let count = count.parse().expect("a template counts");
+                text.push_str(&chance.characters(alphabet, count));
+            }
+        }
+        if class != "word" {
+            parts.push(start..text.len());
+        }
+        rest = &rest[close + 1..];
     }
+    text.push_str(rest);
+    (text, parts)
 }
 
-fn aws() -> Vec<Sample> {
-    let id = |prefix: [&str; 2]| prefix.concat() + &body(UPPER, 16);
-    let secret = |around| {
-        within(
-            "aws-secret-access-key",
-            "aws-secret-access-key",
-            around,
-            token(&[], 40),
-        )
-    };
-    vec![
-        bare("aws-access-key-id", "aws-access-key-id", id(["AK", "IA"])),
-        bare("aws-access-key-id", "aws-access-key-id", id(["AS", "IA"])),
-        secret(("aws_secret_access_key = ", "\n")),
-        secret(("\"SecretAccessKey\": \"", "\"")),
-    ]
-}
-
-fn forges() -> Vec<Sample> {
-    let fine_grained = token(&["github", "_pat_"], 22) + "_" + &token(&[], 59);
-    let routable = token(&["glp", "at-"], 27) + ".01." + &body(DIGITS, 9);
-    let github = ["p", "o", "u", "s", "r"].map(|kind| token(&["gh", kind, "_"], 36));
-    let mut samples = vec![
-        bare("github-fine-grained-token", "github-token", fine_grained),
-        bare("gitlab-token", "gitlab-token", token(&["gl", "rt-"], 20)),
-        bare("gitlab-token", "gitlab-token", routable),
-    ];
-    samples.extend(github.map(|token| bare("github-token", "github-token", token)));
-    samples
-}
-
-fn chat_and_payment() -> Vec<Sample> {
-    let bot = format!("xox{}-{}-{}", "b", body(DIGITS, 12), token(&[], 24));
-    let app = format!("xap{}-1-A{}-{}", "p", body(DIGITS, 10), token(&[], 40));
-    let webhook = format!(
-        "T{}/B{}/{}",
-        body(UPPER, 8),
-        body(UPPER, 10),
-        token(&[], 24)
-    );
-    let before = "https://hooks.slack.com/services/";
-    vec![
-        bare("slack-token", "slack-token", bot),
-        bare("slack-token", "slack-token", app),
-        within("slack-webhook", "slack-webhook", (before, ""), webhook),
-        bare(
-            "stripe-live-key",
-            "stripe-key",
-            token(&["sk", "_live_"], 24),
-        ),
-        bare(
-            "stripe-live-key",
-            "stripe-key",
-            token(&["rk", "_live_"], 99),
-        ),
-    ]
-}
-
-fn registries_and_models() -> Vec<Sample> {
-    let project = token(&["sk-", "proj-"], 74) + "_" + &token(&[], 60);
-    let older = token(&["sk", "-"], 20) + &token(&["T3Blbk", "FJ"], 20);
-    vec![
-        bare("google-api-key", "google-api-key", token(&["AI", "za"], 35)),
-        bare("npm-token", "npm-token", token(&["np", "m_"], 36)),
-        bare(
-            "pypi-token",
-            "pypi-token",
-            token(&["pypi-", "AgE", "IcHlwaS5vcmc"], 140),
-        ),
-        bare("openai-key", "openai-key", project),
-        bare("openai-key", "openai-key", older),
-        bare(
-            "anthropic-key",
-            "anthropic-key",
-            token(&["sk-a", "nt-", "api03-"], 93) + "AA",
-        ),
-    ]
-}
-
-fn others() -> Vec<Sample> {
-    let url = |around, password| within("url-password", "url-password", around, password);
-    let assigned = ("let api_key = \"", "\";");
-    let mut samples = vec![
-        bare("json-web-token", "jwt", jwt()),
-        url(("postgres://app:", "@db.corp.io:5432/app"), token(&[], 12)),
-        url(
-            ("redis://:", "@10.0.0.7"),
-            token(&[], 9) + "@" + &token(&[], 4),
-        ),
-        within(
-            "high-entropy-assignment",
-            "generic-secret",
-            assigned,
-            token(&[], 32),
-        ),
-    ];
-    let kinds = ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "];
-    samples.extend(kinds.map(|kind| bare("private-key-block", "private-key", key_block(kind))));
-    samples
+fn uuid(chance: &mut Chance) -> String {
+    let mut hex = |count| chance.characters(b"0123456789abcdef", count);
+    format!("{}-{}-4{}-a{}-{}", hex(8), hex(4), hex(3), hex(3), hex(12))
 }

@@ -1,16 +1,19 @@
-//! Finds secrets and hidden characters in one text.
+//! Finds what should not be written, in one text.
 //!
-//! The raw text and its normalised copy are both searched: a token split by a zero-width space is
-//! whole only in the copy, a token glued to a word by one has its boundary only in the raw text.
+//! The raw text, its normalised copy and what its encoded runs say are all searched: a token split by a zero-width
+//! space is whole only in the copy, a token glued to a word by one has its boundary only in the raw text.
 //!
 //! Invariant: spans are non-empty, lie on character boundaries of the raw text and are in order.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::likeness::Likeness;
+use crate::axis::Axis;
+use crate::encoding;
+use crate::judge::{Likeness, Match};
 use crate::normalise;
-use crate::rules;
+use crate::policy::Policy;
+use crate::rules::{RULES, Rule};
 use crate::verdict::Severity;
 
 /// A field above this many bytes is refused unread.
@@ -23,7 +26,9 @@ pub const FIELD_BYTES_MAX: usize = 1 << 20;
 pub enum TextMode {
     /// Sentences; rules that rest on entropy alone are not asked.
     Prose,
-    /// Source, configuration and commands; all rules are asked.
+    /// Sentences that are meant to be shared: what belongs to one organisation is looked for as well.
+    Statement,
+    /// Source, configuration and commands; all rules about them are asked.
     Code,
 }
 
@@ -31,38 +36,28 @@ pub enum TextMode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hit {
     pub(crate) rule: &'static str,
-    pub(crate) secret_type: &'static str,
+    pub(crate) kind: &'static str,
     pub(crate) severity: Severity,
-    pub(crate) concern: Concern,
+    pub(crate) axis: Axis,
     /// Bytes in the raw text.
     pub(crate) span: Range<usize>,
 }
 
-/// What a hit is about, which decides its remedy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Concern {
-    Secret,
-    /// Characters no reader sees.
-    Hidden,
-    /// Too long to look into.
-    Unscanned,
-}
-
 /// Returns everything found in a text, by position.
-pub(crate) fn scan(text: &str, mode: TextMode) -> Vec<Hit> {
+pub(crate) fn scan(policy: &Policy, text: &str, mode: TextMode) -> Vec<Hit> {
     if FIELD_BYTES_MAX < text.len() {
         return vec![Hit {
             rule: "field-bytes-max",
-            secret_type: "unscanned",
+            kind: "unscanned",
             severity: Severity::High,
-            concern: Concern::Unscanned,
+            axis: Axis::Unscanned,
             span: 0..text.len(),
         }];
     }
-    let mut hits = secrets(text, mode);
+    let mut hits = in_one_form(policy, text, mode);
     let normalised = normalise::normalise(text);
     if let Some(copy) = normalised.differing_text() {
-        let in_copy = secrets(copy, mode);
+        let in_copy = in_one_form(policy, copy, mode);
         hits.extend(in_copy.into_iter().map(|hit| Hit {
             span: normalised.raw_span(hit.span),
             ..hit
@@ -71,34 +66,62 @@ pub(crate) fn scan(text: &str, mode: TextMode) -> Vec<Hit> {
     }
     hits.extend(normalised.strays().iter().map(|stray| Hit {
         rule: stray.class.rule(),
-        secret_type: stray.class.kind(),
+        kind: stray.class.kind(),
         severity: Severity::Medium,
-        concern: Concern::Hidden,
+        axis: Axis::Hidden,
         span: stray.span.clone(),
     }));
     hits.sort_by_key(|hit| (hit.span.start, Reverse(hit.span.end)));
     hits
 }
 
-/// Searches one form of the text; spans are those of that form.
-fn secrets(text: &str, mode: TextMode) -> Vec<Hit> {
+/// Searches one form of the text and what it encodes; spans are those of that form.
+fn in_one_form(policy: &Policy, text: &str, mode: TextMode) -> Vec<Hit> {
+    let mut hits = by_rules(text, mode);
+    hits.extend(policy.hits(text, mode));
+    for run in encoding::decoded(text) {
+        let inside = by_rules(&run.text, mode);
+        // One finding a run: its parts have no place in the text.
+        hits.extend(
+            inside
+                .into_iter()
+                .max_by_key(|hit| hit.severity)
+                .map(|hit| Hit {
+                    span: run.span,
+                    ..hit
+                }),
+        );
+    }
+    hits
+}
+
+fn by_rules(text: &str, mode: TextMode) -> Vec<Hit> {
+    let concerning = RULES.concerning(text, mode).into_iter();
+    concerning.flat_map(|rule| by_rule(rule, text)).collect()
+}
+
+fn by_rule(rule: &'static Rule, text: &str) -> Vec<Hit> {
+    let expression = rule.expression();
     let mut hits = Vec::new();
-    for (rule, expression) in rules::concerning(text, mode) {
-        for found in expression.captures_iter(text) {
-            let severity = match (rule.judge)(&found) {
-                Likeness::Real => rule.severity,
-                Likeness::Example => Severity::Low,
-                Likeness::Placeholder => continue,
-            };
-            if let Some(secret) = found.name("secret") {
-                hits.push(Hit {
-                    rule: rule.id,
-                    secret_type: rule.secret_type,
-                    severity,
-                    concern: Concern::Secret,
-                    span: secret.range(),
-                });
-            }
+    for found in expression.captures_iter(text.as_bytes()) {
+        let names = expression.capture_names().flatten();
+        let Some((it, span)) = Match::of(text, &found, names) else {
+            continue;
+        };
+        let severity = match rule.judge.of(it) {
+            Likeness::Real => rule.severity,
+            Likeness::Example => Severity::Low,
+            Likeness::Placeholder => continue,
+        };
+        // Our own marker is what a secret was replaced by.
+        if !span.is_empty() && !it.secret.contains(crate::redact::MARKER_START) {
+            hits.push(Hit {
+                rule: &rule.id,
+                kind: &rule.kind,
+                severity,
+                axis: rule.axis,
+                span,
+            });
         }
     }
     hits

@@ -100,7 +100,7 @@ fn the_guard_refuses_a_secret_and_does_not_repeat_it() {
     ----- stderr -----
     error: the guard refused `statement`: it seems to hold a secret (github token)
 
-    hint: remove the secret and rotate it if it was ever stored elsewhere
+    hint: remove the secret (--redact does) and rotate it if it was ever stored elsewhere
     ");
     assert_eq!(env.names(".ken/semantic/v1"), Vec::<String>::new());
 }

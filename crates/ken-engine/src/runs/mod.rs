@@ -20,6 +20,7 @@ use ken_core::run::close::Ending;
 use ken_core::run::{AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness};
 use ken_core::text::{Note as Words, Tag};
 use ken_core::time::Timestamp;
+use ken_guard::Policy;
 
 use crate::admission::admitted_text;
 use crate::engine::Engine;
@@ -84,7 +85,7 @@ impl Engine {
         let notes = [opened].into_iter().chain(joined);
         let notes: Vec<Noted> = notes.map(|note| self.noted(note, by)).collect();
         for noted in &notes {
-            admitted_note(noted)?;
+            admitted_note(&self.guard, noted)?;
         }
         Store::of(&self.place)?.create(&id, &notes)?;
         self.run(&id)
@@ -93,7 +94,7 @@ impl Engine {
     /// Writes down what happened in an open run.
     pub fn note_run(&mut self, id: &str, note: Note, by: &Actor) -> Result<(), Error> {
         let noted = self.noted(note, by);
-        admitted_note(&noted)?;
+        admitted_note(&self.guard, &noted)?;
         Store::of(&self.place)?.append(id, &noted)
     }
 
@@ -188,7 +189,7 @@ impl Engine {
 }
 
 /// Notes are files too: no secret gets into one.
-fn admitted_note(noted: &Noted) -> Result<(), Error> {
+fn admitted_note(policy: &Policy, noted: &Noted) -> Result<(), Error> {
     let told = serde_json::to_value(noted).unwrap_or_default();
-    admitted_text(&told, &noted.by).map(drop)
+    admitted_text(policy, &told, &noted.by).map(drop)
 }

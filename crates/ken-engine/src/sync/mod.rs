@@ -439,7 +439,7 @@ impl Engine {
             self.record_as(vec![(Some(derived.id), draft)], &by)?;
             return Ok(Absorbed::By(by));
         };
-        let admission = admitted(&draft, &by)?;
+        let admission = admitted(&self.guard, &draft, &by)?;
         let at = Hlc {
             wall: author.at,
             counter: 0,

@@ -1,62 +1,73 @@
 //! What each rule finds and what it leaves alone.
 
 use super::*;
-use crate::rules::RULES;
-use crate::sample;
+use crate::sample::{self, Sample};
+
+fn scan(text: &str, mode: TextMode) -> Vec<Hit> {
+    super::scan(&Policy::default(), text, mode)
+}
 
 fn found(text: &str, mode: TextMode) -> Vec<&'static str> {
     scan(text, mode).into_iter().map(|hit| hit.rule).collect()
 }
 
-#[test]
-fn every_sample_is_found_by_its_rule_at_its_place() {
-    for sample in sample::all() {
-        let text = format!("é {} — end", sample.text);
-        let start = text.find(&sample.secret).unwrap();
-        let hits = scan(&text, TextMode::Code);
-        let ours = hits.iter().find(|hit| hit.rule == sample.rule);
-        let hit = ours.unwrap_or_else(|| panic!("{} missed; found {hits:?}", sample.rule));
-        assert_eq!(
-            hit.span,
-            start..start + sample.secret.len(),
-            "{}",
-            sample.rule
-        );
-        assert_eq!(hit.secret_type, sample.secret_type);
+fn a(rule: &str) -> Sample {
+    let mut samples = sample::of_every_rule(2).into_iter();
+    samples.find(|sample| sample.rule == rule).unwrap()
+}
+
+/// The mode in which a rule is asked.
+fn mode_of(sample: &Sample) -> TextMode {
+    if sample.axis == Axis::Sanitisation {
+        TextMode::Statement
+    } else {
+        TextMode::Code
     }
 }
 
 #[test]
-fn every_rule_has_a_sample_and_a_distinct_id() {
-    let samples = sample::all();
-    for (at, rule) in RULES.iter().enumerate() {
+fn every_rule_has_a_sample_and_finds_it_at_its_place() {
+    let samples = sample::of_every_rule(11);
+    for rule in RULES.iter() {
         assert!(
             samples.iter().any(|sample| sample.rule == rule.id),
             "{} has no sample",
             rule.id
         );
+    }
+    for sample in samples {
+        let text = format!("é {} — end", sample.text);
+        let hits = scan(&text, mode_of(&sample));
+        let ours = hits.iter().find(|hit| hit.rule == sample.rule);
+        let hit = ours.unwrap_or_else(|| panic!("{} missed; found {hits:?}", sample.rule));
+        assert_eq!(hit.kind, sample.kind);
+        let place = "é ".len()..text.len() - " — end".len();
         assert!(
-            RULES[..at].iter().all(|earlier| earlier.id != rule.id),
-            "{} twice",
-            rule.id
+            place.start <= hit.span.start && hit.span.end <= place.end,
+            "{}: {:?} outside {place:?}",
+            sample.rule,
+            hit.span
         );
     }
 }
 
 #[test]
-fn every_sample_is_found_between_common_delimiters() {
-    for sample in sample::all() {
+fn every_secret_is_found_between_common_delimiters() {
+    for sample in sample::of_every_rule(12) {
+        if !sample.axis.is_secret() {
+            continue;
+        }
         for (before, after) in [
             ("'", "'"),
             ("`", "`"),
             ("(", ")"),
-            ("KEY=", "\n"),
+            ("x ", "\n"),
             ("> ", ","),
         ] {
             let text = format!("{before}{}{after}", sample.text);
             assert!(
-                found(&text, TextMode::Code).contains(&sample.rule),
-                "{before}{}{after}",
+                !found(&text, TextMode::Code).is_empty(),
+                "{}: {before}…{after}",
                 sample.rule
             );
         }
@@ -64,67 +75,54 @@ fn every_sample_is_found_between_common_delimiters() {
 }
 
 #[test]
-fn a_token_one_character_short_is_not_found() {
-    let cases = [
-        (
-            "aws-access-key-id",
-            ["AK", "IA"].concat() + &sample::body(b"ABCDEFGHJKLMNP234567", 15),
-        ),
-        (
-            "aws-access-key-id",
-            ["AK", "IA"].concat() + &sample::body(b"ABCDEFGHJKLMNP234567", 17),
-        ),
-        (
-            "aws-secret-access-key",
-            format!("aws_secret_access_key = {}", sample::token(&[], 39)),
-        ),
-        (
-            "aws-secret-access-key",
-            format!("aws_secret_access_key = {}", sample::token(&[], 41)),
-        ),
-        ("github-token", sample::token(&["gh", "p_"], 35)),
-        ("github-token", sample::token(&["gh", "x_"], 36)),
-        (
-            "github-fine-grained-token",
-            sample::token(&["github", "_pat_"], 22),
-        ),
-        ("gitlab-token", sample::token(&["glp", "at-"], 19)),
-        (
-            "gitlab-token",
-            "glpat-name-of-your-own-access-token".to_owned(),
-        ),
-        ("slack-token", sample::token(&["xo", "xb-"], 19)),
-        ("stripe-live-key", sample::token(&["sk", "_live_"], 15)),
-        ("stripe-live-key", sample::token(&["sk", "_test_"], 24)),
-        ("google-api-key", sample::token(&["AI", "za"], 34)),
-        ("google-api-key", sample::token(&["AI", "za"], 36)),
-        ("npm-token", sample::token(&["np", "m_"], 35)),
-        ("npm-token", sample::token(&["np", "m_"], 37)),
-        ("pypi-token", sample::token(&["pypi-", "AgE"], 49)),
-        ("openai-key", sample::token(&["sk-", "proj-"], 39)),
-        (
-            "openai-key",
-            "disk-admin-panel-with-a-long-component-name-inside".to_owned(),
-        ),
-        (
-            "anthropic-key",
-            sample::token(&["sk-a", "nt-", "api03-"], 20),
-        ),
-        (
-            "json-web-token",
-            format!("eyJ{}.abc.def", sample::token(&[], 30)),
-        ),
-        (
-            "private-key-block",
-            sample::key_block("").replace(char::is_alphanumeric, "-"),
-        ),
-    ];
-    for (rule, text) in cases {
-        assert_eq!(
-            found(&text, TextMode::Code),
-            [] as [&str; 0],
-            "{rule}: {} bytes",
-            text.len()
+fn every_secret_is_found_behind_one_level_of_encoding() {
+    use base64::Engine as _;
+    for sample in sample::of_every_rule(13) {
+        if sample.axis != Axis::Credential {
+            continue;
+        }
+        let encoded = base64::prelude::BASE64_STANDARD.encode(&sample.text);
+        let hexadecimal: String = sample.text.bytes().map(|b| format!("{b:02x}")).collect();
+        let percent: String = sample.text.bytes().map(|b| format!("%{b:02x}")).collect();
+        for text in [encoded, hexadecimal, percent] {
+            let text = format!("data {text} end");
+            let hits = scan(&text, TextMode::Code);
+            let inside = hits.iter().find(|hit| hit.axis.is_secret());
+            let hit = inside.unwrap_or_else(|| panic!("{}: {text}", sample.rule));
+            assert_eq!(
+                hit.span,
+                "data ".len()..text.len() - " end".len(),
+                "{}",
+                sample.rule
+            );
+        }
+    }
+}
+
+#[test]
+fn a_token_one_character_short_is_not_of_its_format() {
+    for rule in [
+        "aws-access-key-id",
+        "github-token",
+        "github-fine-grained-token",
+        "gitlab-token",
+        "google-api-key",
+        "npm-token",
+        "stripe-key",
+        "digitalocean-token",
+        "databricks-token",
+    ] {
+        let text = a(rule).text;
+        let least = match rule {
+            // Their formats give a least length only.
+            "github-fine-grained-token" => 13,
+            "stripe-key" => 9,
+            _ => 1,
+        };
+        let short = &text[..text.len() - least];
+        assert!(
+            !found(short, TextMode::Code).contains(&rule),
+            "{rule}: {short}"
         );
     }
 }
@@ -134,7 +132,6 @@ fn documentation_placeholders_are_not_found() {
     let cases = [
         ["AKIA", "IOSFODNN7EXAMPLE"].concat(),
         format!("ghp_{}", "x".repeat(36)),
-        ["ghp_", "1234567890abcdefghijklmnopqrstuvwxyz"].concat(),
         format!("glpat-{}", "X".repeat(20)),
         "sk_live_********************".to_owned(),
         format!(
@@ -145,10 +142,24 @@ fn documentation_placeholders_are_not_found() {
         "A file that begins with -----BEGIN PRIVATE KEY----- is refused".to_owned(),
         "-----BEGIN RSA PRIVATE KEY-----\n...\n-----END RSA PRIVATE KEY-----".to_owned(),
         "sk-ant-... and sk-proj-... are the prefixes".to_owned(),
+        "glpat-name-of-your-own-access-token".to_owned(),
+        "disk-admin-panel-with-a-long-component-name-inside".to_owned(),
     ];
     for text in cases {
         assert_eq!(found(&text, TextMode::Code), [] as [&str; 0], "{text}");
     }
+}
+
+#[test]
+fn a_token_that_counts_up_is_an_example() {
+    let text = ["ghp_", "1234567890abcdefghijklmnopqrstuvwxyz"].concat();
+    let hits = scan(&text, TextMode::Code);
+    assert_eq!(
+        hits.iter()
+            .map(|hit| (hit.rule, hit.severity))
+            .collect::<Vec<_>>(),
+        [("github-token", Severity::Low)]
+    );
 }
 
 #[test]
@@ -205,8 +216,27 @@ fn every_password_of_several_urls_is_found() {
 }
 
 #[test]
+fn passwords_and_keys_that_people_write_are_found() {
+    for text in [
+        "The staging password is Blue42fish! since May",
+        "password for the grafana admin: tr0ub4dor&3x",
+        "we set the passphrase to … no: passphrase is 'amsterdam'",
+        "DB_PASSWORD=whiteduke",
+        "clarifai access key dkHL49dId5skLfBjsf342RJkdskdpD54",
+        "the token is 951bc382db9abad29c68634761dd6e19",
+        "curl -u admin:sw0rdfish https://ci.corp.io",
+    ] {
+        let hits = scan(text, TextMode::Statement);
+        assert!(
+            hits.iter().any(|hit| hit.axis.is_secret()),
+            "{text}: {hits:?}"
+        );
+    }
+}
+
+#[test]
 fn a_token_split_by_hidden_characters_is_found_where_it_stands() {
-    let token = sample::token(&["gh", "p_"], 36);
+    let token = a("github-token").text;
     for hidden in [
         "\u{200b}",
         "\u{200d}",
@@ -226,42 +256,67 @@ fn a_token_split_by_hidden_characters_is_found_where_it_stands() {
 
 #[test]
 fn a_token_glued_to_a_word_by_a_hidden_character_is_found() {
-    let text = format!("key\u{200b}{}", sample::token(&["np", "m_"], 36));
+    let text = format!("key\u{200b}{}", a("npm-token").text);
     assert!(found(&text, TextMode::Prose).contains(&"npm-token"));
 }
 
 #[test]
 fn a_key_block_in_one_escaped_line_or_cut_off_is_found() {
-    let block = sample::key_block("RSA ");
-    let escaped = format!("{{\"private_key\":\"{}\"}}", block.replace('\n', "\\n"));
+    let block = a("private-key-block").text;
+    let escaped = format!("{{\"x\":\"{}\"}}", block.replace('\n', "\\n"));
     assert_eq!(found(&escaped, TextMode::Prose), ["private-key-block"]);
     assert_eq!(found(&block[..110], TextMode::Prose), ["private-key-block"]);
 }
 
 #[test]
 fn a_marker_in_prose_does_not_shield_the_key_after_it() {
-    let text = format!(
-        "It starts with -----BEGIN PRIVATE KEY----- like so:\n{}",
-        sample::key_block("")
-    );
+    let block = a("private-key-block").text;
+    let text = format!("It starts with -----BEGIN PRIVATE KEY----- like so:\n{block}");
     assert_eq!(found(&text, TextMode::Prose), ["private-key-block"]);
 }
 
 #[test]
-fn entropy_counts_in_code_and_not_in_prose() {
-    let text = format!("token: '{}'", sample::token(&[], 32));
-    assert_eq!(found(&text, TextMode::Code), ["high-entropy-assignment"]);
+fn sec_09_entropy_alone_counts_in_code_and_not_in_prose() {
+    let text = a("high-entropy-string").text;
+    assert_eq!(found(&text, TextMode::Code), ["high-entropy-string"]);
     assert_eq!(found(&text, TextMode::Prose), [] as [&str; 0]);
+}
+
+#[test]
+fn sec_08_every_axis_has_rules() {
+    let samples = sample::of_every_rule(1);
+    for axis in [
+        Axis::Injection,
+        Axis::Exfiltration,
+        Axis::CredentialLeakage,
+        Axis::UnsafeCode,
+        Axis::Credential,
+        Axis::Sanitisation,
+    ] {
+        assert!(samples.iter().any(|sample| sample.axis == axis), "{axis:?}");
+    }
+}
+
+#[test]
+fn sec_18_sec_19_the_sanitiser_lets_heuristics_in_and_facts_about_a_line_not() {
+    let heuristic = "Auth middleware often swallows context cancellation errors — check for ctx.Err() after upstream calls";
+    assert_eq!(found(heuristic, TextMode::Statement), [] as [&str; 0]);
+    let fact = "middleware/auth.go in Project X has a bug at line 47";
+    assert_eq!(found(fact, TextMode::Statement), ["fact-about-a-line"]);
+    assert_eq!(
+        found(fact, TextMode::Prose),
+        [] as [&str; 0],
+        "evidence may say so"
+    );
 }
 
 #[test]
 fn engineering_sentences_are_not_flagged() {
     let sentences = [
-        "Auth middleware often swallows context cancellation errors — check for ctx.Err() after upstream calls",
         "The npm_config_registry variable wins over .npmrc; npm_lifecycle_event names the script.",
         "Rotate the AWS access key before the token expires; AKIA marks long-lived ids, ASIA temporary ones.",
         "Commit 9fceb02d0ae598e95dc970b74767f19372d61af8 broke `git clone https://github.com/ken/ken.git`.",
-        "Set password: \"correct horse battery staple\" in the fixture, secret = \"not-a-secret-at-all-just-words\".",
+        "Set password: \"correct horse battery staple\" in the fixture.",
         "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 is the empty digest",
         "Use `token: ${{ secrets.GITHUB_TOKEN }}` in the workflow, never a ghp_ token.",
         "Listen on http://0.0.0.0:8080 and mail ken@corp.io; see https://docs.rs/regex/1.12.0/regex/#syntax",
@@ -269,9 +324,14 @@ fn engineering_sentences_are_not_flagged() {
         "The risk-admin-service talks to task_live_view over xoxb-style headers.",
         "api_key = \"your_api_key_goes_here_please\"",
         "Größe ändert sich 😀 — 漢字も大丈夫",
+        "src/auth.rs retries twice; the limit is in config/retry.toml under [http].",
+        "The password is hashed with argon2id; a password is required for every account.",
+        "Primary key columns come first; the key is `workspace_id`, the access path is the index.",
+        "Ignore previous results when the cache key changed; forget the old system first.",
+        "Never mention internal names in public documents.",
     ];
     for text in sentences {
-        for mode in [TextMode::Prose, TextMode::Code] {
+        for mode in [TextMode::Prose, TextMode::Statement, TextMode::Code] {
             assert_eq!(found(text, mode), [] as [&str; 0], "{text}");
         }
     }
@@ -281,8 +341,8 @@ fn engineering_sentences_are_not_flagged() {
 fn findings_are_in_the_order_of_the_text() {
     let text = format!(
         "{} {} a\u{200b}b",
-        sample::token(&["np", "m_"], 36),
-        sample::token(&["gh", "p_"], 36)
+        a("npm-token").text,
+        a("github-token").text
     );
     assert_eq!(
         found(&text, TextMode::Prose),
