@@ -141,6 +141,7 @@ fn code(error: &Error) -> &'static str {
         Error::TooNew { .. } => "too_new",
         Error::Refused(refusal) => refusal_code(refusal),
         Error::Guarded(_) => "guarded",
+        Error::Worthless { .. } => "worthless",
         Error::NotFound(_) => "not_found",
         Error::Ambiguous { .. } => "ambiguous",
         Error::NoSuchEvent(_) => "no_such_event",
@@ -179,10 +180,13 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         | Refusal::AlreadyBlanked(_)
         | Refusal::NothingToRestore(_)
         | Refusal::NotQuarantined(_)
+        | Refusal::AlreadyRevoked(_)
+        | Refusal::NotRevoked(_)
         | Refusal::NotStuck(_)
         | Refusal::MergedAlready { .. }
         | Refusal::NothingChanges => "nothing_changes",
         Refusal::SelfLink | Refusal::SelfMerge => "self_link",
+        Refusal::Quarantined(_) => "quarantined",
         Refusal::PersonNeeded { .. } => "person_needed",
         Refusal::CannotUndo { .. } => "cannot_undo",
         Refusal::Tombstone { .. } => "tombstone",
@@ -204,6 +208,9 @@ fn hint(error: &Error) -> Option<String> {
         Error::Refused(Refusal::Tombstone { entry, .. }) => {
             return Some(format!("`ken show {entry}` says who took it back and why"));
         }
+        Error::Refused(Refusal::Quarantined(id)) => {
+            return Some(format!("`ken quarantine lift {id} --reason …` lets it out"));
+        }
         Error::NoSuchEvent(_) => "`ken log ID` lists the events of an entry",
         Error::TooLarge { .. } => "shorten the text, or cite a document that holds it",
         Error::Git(_) => "`ken doctor` looks the installation over",
@@ -211,6 +218,7 @@ fn hint(error: &Error) -> Option<String> {
         | Error::TooNew { .. }
         | Error::Refused(_)
         | Error::Guarded(_)
+        | Error::Worthless { .. }
         | Error::NotFound(_)
         | Error::Ambiguous { .. }
         | Error::Usage(_)

@@ -6,6 +6,7 @@
 //! | `KEN_RUN`, `KEN_SESSION` | the run what is done belongs to, where `--run` says nothing, and the conversation an agent is in |
 //! | `KEN_NOW`, `KEN_SEED` | a clock that stands still and known ids: for tests and recordings only |
 //! | `KEN_MODEL_HUB`, `KEN_MODELS` | where models are fetched from, and the folder they are kept in |
+//! | `KEN_GUARD` | the folder of the guard's own files: names not to be written, the key of fingerprints |
 //! | `GIT_DIR`, `GIT_WORK_TREE` | as git reads them |
 //!
 //! Finding out who acts may run git, so it is done for commands that write and for no others.
@@ -16,6 +17,7 @@ use std::process::{Command, Stdio};
 
 use ken_core::actor::{Actor, Role};
 use ken_core::time::Timestamp;
+use ken_engine::guard::{Guard, GuardHome};
 use ken_engine::runs::Reader;
 use ken_engine::world::{FixedWorld, SystemWorld};
 use ken_engine::{Engine, GitEnv, World};
@@ -47,6 +49,7 @@ pub(crate) struct Surroundings {
     pub(crate) git: GitEnv,
     by: Option<Actor>,
     run: Option<String>,
+    redact: bool,
 }
 
 impl Surroundings {
@@ -86,24 +89,45 @@ impl Surroundings {
             git,
             by,
             run,
+            redact: global.redact,
         })
     }
 
     /// Opens the ledger for a command that writes; returns it with who acts.
     pub(crate) fn open_to_write(&self) -> Result<(Engine, Actor), Failure> {
         let actor = self.actor();
-        let engine = Engine::open(&self.start, &self.git, Some(actor.clone()), world()?)?;
+        let mut engine = Engine::open(&self.start, &self.git, Some(actor.clone()), world()?)?;
+        engine.set_guard(self.guard()?);
         Ok((engine, actor))
     }
 
     /// Opens the ledger for a command that only reads.
     pub(crate) fn open_to_read(&self) -> Result<Engine, Failure> {
-        Ok(Engine::open(
-            &self.start,
-            &self.git,
-            self.by.clone(),
-            world()?,
-        )?)
+        let mut engine = Engine::open(&self.start, &self.git, self.by.clone(), world()?)?;
+        engine.set_guard(self.guard()?);
+        Ok(engine)
+    }
+
+    /// Returns what this user's guard goes by.
+    pub(crate) fn guard(&self) -> Result<Guard, Failure> {
+        let Some(home) = guard_home() else {
+            return Ok(Guard::default());
+        };
+        if self.redact {
+            home.ensure_key(&mut *world()?)?;
+        }
+        let mut guard = home.load()?;
+        guard.redacts = self.redact;
+        Ok(guard)
+    }
+
+    /// Keeps what secrets that were replaced are recognised by.
+    pub(crate) fn remember(&self, engine: &mut Engine) -> Result<(), Failure> {
+        let prints = engine.take_redacted();
+        match guard_home() {
+            Some(home) if !prints.is_empty() => Ok(home.remember(&prints)?),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Returns the run that was named.
@@ -176,6 +200,28 @@ fn git_email(start: &Path) -> Option<Actor> {
     let output = git.output().ok().filter(|output| output.status.success())?;
     let email = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     (!email.is_empty()).then(|| Actor::from_claim(Role::Human, &email))
+}
+
+/// Returns where this user's guard keeps its files, if the user has a home.
+fn guard_home() -> Option<GuardHome> {
+    if let Some(named) = variable("KEN_GUARD") {
+        let folder = std::path::absolute(named).ok()?;
+        return Some(GuardHome {
+            config: folder.clone(),
+            data: folder,
+        });
+    }
+    let folder = |name: &str, below: &str| {
+        let named = variable(name)
+            .map(PathBuf::from)
+            .filter(|it| it.is_absolute());
+        let home = || variable("HOME").map(|home| Path::new(&home).join(below));
+        Some(named.or_else(home)?.join("ken"))
+    };
+    Some(GuardHome {
+        config: folder("XDG_CONFIG_HOME", ".config")?,
+        data: folder("XDG_DATA_HOME", ".local/share")?,
+    })
 }
 
 /// Returns where models are fetched from, if somebody says so.

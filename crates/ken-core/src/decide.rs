@@ -8,6 +8,7 @@ mod entry_changes;
 mod lessons;
 mod pairs;
 mod propose;
+mod revoke;
 mod undo;
 
 use crate::actor::Actor;
@@ -17,6 +18,7 @@ use crate::event::{Admission, Body, Event, Subject};
 use crate::hlc::Hlc;
 use crate::id::{EntryId, EventId, IdSource, NodeId, Salt};
 use crate::posterior::{STUCK_AFTER, STUCK_MEANS};
+use crate::source::Source;
 use crate::time::Timestamp;
 
 pub use configure::configure;
@@ -30,6 +32,7 @@ pub use lessons::{
 };
 pub use pairs::{LONGER_PERCENT, dismiss_pair, merge, supersede};
 pub use propose::{CITATIONS_MAX, Proposal, SCHEMA_VERSION, propose};
+pub use revoke::revoke;
 pub use undo::undo;
 
 /// What shall happen, before it has a time, an id and the guard's word.
@@ -73,6 +76,12 @@ pub enum Refusal {
     NothingToRestore(EntryId),
     #[error("{0} is not quarantined")]
     NotQuarantined(EntryId),
+    #[error("{0} is quarantined; a person must look at it first")]
+    Quarantined(EntryId),
+    #[error("{0} is revoked already")]
+    AlreadyRevoked(Source),
+    #[error("{0} is not revoked")]
+    NotRevoked(Source),
     #[error(
         "{0} is not stuck: only what {stuck} observations left between {low} and {high} can be reset",
         stuck = STUCK_AFTER, low = STUCK_MEANS.0, high = STUCK_MEANS.1

@@ -15,6 +15,9 @@ pub struct EntryFacts {
     pub confirmation: Confirmation,
     pub status: Status,
     pub quarantined: bool,
+    /// Whoever made it, or where it came from, was revoked.
+    #[serde(default)]
+    pub revoked: bool,
     pub archived: bool,
     /// The largest weight with which the entry appeared beside another result.
     pub cooccurrence: f64,
@@ -71,6 +74,7 @@ impl EntryFacts {
             confirmation: entry.confirmation.clone(),
             status: entry.status.value,
             quarantined: !entry.quarantine.is_empty(),
+            revoked: false,
             archived: entry.archived.is_some(),
             cooccurrence: 0.0,
             silence: entry.since_confirmation().blind,

@@ -13,8 +13,8 @@ use crate::entry::{
 };
 use crate::event::{
     ArchiveReason, Archived, Arm, Body, Cited, ConfidenceReset, Confirmed, Effect, Event,
-    EventData, Feedback, FeedbackGiven, Linked, Merged, Order, Overlay, OverlaySet, Proposed,
-    Provenance, QuarantineLifted, Reanchored, Restored, Retracted, Revised, RunEffects,
+    EventData, Feedback, FeedbackGiven, Linked, Merged, Order, Origin, Overlay, OverlaySet,
+    Proposed, Provenance, QuarantineLifted, Reanchored, Restored, Retracted, Revised, RunEffects,
     ScopeChanged, StatusChanged, Superseded,
 };
 use crate::id::{EntryId, EventId};
@@ -146,13 +146,21 @@ impl<'a> EntryFold<'a> {
             at: event.at,
             by: event.by.clone(),
             kind: data.kind,
-            origin: data.origin,
+            origin: self.origin(data.origin),
             schema_version: data.schema_version.clone(),
             slug: slug(data.content.statement.as_str()),
             alias: data.alias.clone(),
             thread: data.thread.clone(),
             run: data.run.clone(),
         })
+    }
+
+    /// What several entries became is trusted no more than the least of them.
+    fn origin(&self, own: Origin) -> Origin {
+        let merged = self.all::<Merged>().filter(|(_, it)| it.target == self.id);
+        merged
+            .filter_map(|(_, it)| it.origin)
+            .fold(own, Origin::least)
     }
 
     fn content(&self) -> (Option<Content>, Vec<EventId>, Vec<EventId>) {

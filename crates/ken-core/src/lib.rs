@@ -31,6 +31,7 @@ pub mod review;
 pub mod run;
 pub mod schema;
 pub mod score;
+pub mod source;
 pub mod state;
 pub mod status;
 pub mod store;

@@ -101,6 +101,8 @@ pub enum Withheld {
     /// Archived, retracted, merged away or superseded.
     LaidAside,
     Quarantined,
+    /// Its author or origin was revoked.
+    Revoked,
     Rejected,
     Stale,
     Muted,
@@ -178,6 +180,9 @@ impl Role {
 pub fn withheld(entry: &Entry, facts: &EntryFacts) -> Option<Withheld> {
     if facts.quarantined {
         return Some(Withheld::Quarantined);
+    }
+    if facts.revoked {
+        return Some(Withheld::Revoked);
     }
     if !entry.is_live() {
         return Some(Withheld::LaidAside);

@@ -13,17 +13,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::entry::Entry;
-use crate::event::{Outcome, Overlay};
+use crate::event::{Origin, Outcome, Overlay};
 use crate::facts::EntryFacts;
 use crate::id::EntryId;
 use crate::kind::Kind;
 use crate::score::Role;
+use crate::source::Source;
 use crate::status::Status;
 
 pub use block::{KNOWLEDGE_APPLIED, NOTHING_FOUND, brief, context};
 
 /// Entries one agent is shown at most.
 pub const CAP: usize = 5;
+/// Of the places of an answer, in hundredths, how many one author who is no person, or one origin outside this
+/// workspace, may fill before others had theirs.
+pub const SHARE_PERCENT: usize = 60;
 /// Tokens that what is shown should stay below.
 pub const BUDGET: usize = 500;
 /// From here on the best entry of several sources is good enough for one-liners.
@@ -187,7 +191,7 @@ fn choose(findings: &[Finding<'_>], cap: usize) -> Vec<usize> {
         conflicts.filter_map(|id| places.get(id).copied())
     };
     let mut chosen = BTreeSet::new();
-    for at in by_category(findings) {
+    for at in shared_out(findings, by_category(findings), cap) {
         for one in std::iter::once(at).chain(against(at)) {
             if chosen.len() < cap {
                 chosen.insert(one);
@@ -211,6 +215,36 @@ fn by_category(findings: &[Finding<'_>]) -> Vec<usize> {
     let (mut first, rest): (Vec<usize>, Vec<usize>) =
         (0..findings.len()).partition(|at| categories.insert(findings[*at].entry.id.prefix()));
     first.extend(rest);
+    first
+}
+
+/// Lets nobody fill an answer alone: whoever has had a full share comes after everybody else, and what comes from
+/// outside this workspace not at all. People share without limit.
+fn shared_out(findings: &[Finding<'_>], order: Vec<usize>, cap: usize) -> Vec<usize> {
+    let most = (cap * SHARE_PERCENT / 100).max(1);
+    let mut filled: BTreeMap<Source, usize> = BTreeMap::new();
+    let (mut first, mut late) = (Vec::with_capacity(order.len()), Vec::new());
+    for at in order {
+        let created = findings[at].entry.created.as_ref();
+        let Some(created) = created.filter(|it| it.origin != Origin::Human) else {
+            first.push(at);
+            continue;
+        };
+        let foreign = created.origin.is_foreign();
+        let source = if foreign {
+            Source::Origin(created.origin)
+        } else {
+            Source::Author(created.by.clone())
+        };
+        let count = filled.entry(source).or_default();
+        *count += 1;
+        match (*count <= most, foreign) {
+            (true, _) => first.push(at),
+            (false, false) => late.push(at),
+            (false, true) => {}
+        }
+    }
+    first.extend(late);
     first
 }
 

@@ -7,20 +7,22 @@ use serde_json::Value;
 
 use crate::actor::Actor;
 use crate::causal::Causal;
-use crate::entry::Tally;
+use crate::entry::{Entry, Tally};
 use crate::event::{
     Body, ConfigChanged, ContradictionFlagged, ContradictionResolved, DomainOverridden,
     DomainStrategyChanged, Event, Order, OriginRevoked, PairDismissed, PairKind, PeerTrustChanged,
     Switch,
 };
 use crate::id::{EntryId, EventId};
+use crate::source::Source;
 
 /// What the events say about the workspace as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Workspace {
     /// Policy, domain strategies and domain overrides by `kind/key`.
     pub settings: BTreeMap<String, Setting>,
-    pub revoked: BTreeSet<Actor>,
+    /// Authors and origins whose entries nobody is shown.
+    pub revoked: BTreeSet<Source>,
     pub dismissed: BTreeSet<(EntryId, EntryId, PairKind)>,
     /// Contradictions nobody has resolved.
     pub contradictions: BTreeMap<EventId, (EntryId, EntryId)>,
@@ -37,6 +39,18 @@ pub struct Setting {
 }
 
 impl Workspace {
+    /// Returns whether whoever made an entry, or where it came from, was revoked.
+    pub fn is_revoked(&self, entry: &Entry) -> bool {
+        if self.revoked.is_empty() {
+            return false;
+        }
+        entry.created.as_ref().is_some_and(|created| {
+            let origin = Source::Origin(created.origin);
+            self.revoked.contains(&origin)
+                || self.revoked.contains(&Source::Author(created.by.clone()))
+        })
+    }
+
     /// Returns what the workspace configured under `key`.
     pub fn config(&self, key: &str) -> Option<&Setting> {
         self.settings.get(&format!("config/{key}"))
@@ -73,7 +87,7 @@ pub fn fold_workspace<'a>(events: impl IntoIterator<Item = &'a Event>) -> Worksp
         settings: settings(&ordered),
         ..Workspace::default()
     };
-    let mut revoked: BTreeMap<&Actor, Vec<Write<'_, Switch>>> = BTreeMap::new();
+    let mut revoked: BTreeMap<&Source, Vec<Write<'_, Switch>>> = BTreeMap::new();
     let mut resolved = BTreeSet::new();
     for event in ordered.values() {
         if let Some(data) = event.get::<OriginRevoked>() {

@@ -106,9 +106,11 @@ impl Engine {
             ..Filter::default()
         };
         let now = self.now();
+        let workspace = self.workspace()?;
         let mut norms: Vec<(Entry, EntryFacts)> = Vec::new();
         for entry in self.index.list(&filter)? {
-            let facts = EntryFacts::of(&entry, None, now);
+            let mut facts = EntryFacts::of(&entry, None, now);
+            facts.revoked = workspace.is_revoked(&entry);
             if score::withheld(&entry, &facts).is_none() && reach(&entry, paths).is_some() {
                 norms.push((entry, facts));
             }

@@ -3,26 +3,26 @@
 //! Reading brings the index up to what this branch's segments say and never touches a tracked
 //! file. Writing goes through `Engine::record` and nothing else.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ken_core::actor::{Actor, Role};
 use ken_core::decide::{Clock, Draft};
-use ken_core::event::{LINE_BYTES_MAX, Proposed, Recorded};
+use ken_core::event::{Admission, LINE_BYTES_MAX, Proposed, Recorded};
 use ken_core::hlc::{DRIFT_MAX_MS, Hlc};
 use ken_core::id::{EventId, NodeId};
 use ken_core::store::Store as _;
 use ken_core::time::Timestamp;
-use ken_guard::Policy;
 use ken_index::{Appended, Index, Rebuilt, Refreshed, SegmentStat};
 use ken_ledger::layout::{KEN_DIR, NotASegment, VERSION, VERSION_FILE};
 use ken_ledger::replace::ReplaceError;
 use ken_ledger::{Dir as _, GitEnv, Ledger, Place, ReadError, SegmentName, Written, discover};
 
-use crate::admission::admitted;
 use crate::error::Error;
 use crate::files::{Views, ken_dir};
+use crate::guard::Guard;
 use crate::model::Serving;
 use crate::notice::Notice;
 use crate::tombstone::Stones;
@@ -62,7 +62,9 @@ pub struct Engine {
     /// The model that serves, once a search asked.
     pub(crate) serving: Option<Arc<Serving>>,
     /// What this user's guard knows beside its rules.
-    pub(crate) guard: Policy,
+    pub(crate) guard: Guard,
+    /// What secrets that were replaced in this process are recognised by.
+    redacted: BTreeSet<String>,
 }
 
 impl Engine {
@@ -91,15 +93,21 @@ impl Engine {
             absorbed: false,
             scrubbed: false,
             serving: None,
-            guard: Policy::default(),
+            guard: Guard::default(),
+            redacted: BTreeSet::new(),
         };
         engine.refresh()?;
         Ok(engine)
     }
 
-    /// Takes what this user's guard knows: names not to be written, secrets seen before.
-    pub fn set_guard(&mut self, policy: Policy) {
-        self.guard = policy;
+    /// Takes what this user's guard goes by: names not to be written, secrets seen before.
+    pub fn set_guard(&mut self, guard: Guard) {
+        self.guard = guard;
+    }
+
+    /// Takes what secrets that were replaced so far are recognised by.
+    pub fn take_redacted(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.redacted)
     }
 
     /// Returns the folder that holds `.ken`.
@@ -239,6 +247,16 @@ impl Engine {
         drafts: Vec<(Option<EventId>, Draft)>,
         by: &Actor,
     ) -> Result<Vec<Recorded>, Error> {
+        self.record_with(drafts, by, &mut |_| {})
+    }
+
+    /// Like [`Self::record_as`]; `stricter` may hold back what the guard let through.
+    pub(crate) fn record_with(
+        &mut self,
+        drafts: Vec<(Option<EventId>, Draft)>,
+        by: &Actor,
+        stricter: &mut dyn FnMut(&mut Admission),
+    ) -> Result<Vec<Recorded>, Error> {
         let now = self.world.now();
         let seen = self.latest(now)?;
         let node = self.ledger.node(&mut *self.world)?;
@@ -250,7 +268,9 @@ impl Engine {
         };
         let mut batch = Vec::with_capacity(drafts.len());
         for (id, draft) in drafts {
-            let admission = admitted(&self.guard, &draft, by)?;
+            let (draft, mut admission) = self.guard.admit(draft, by)?;
+            stricter(&mut admission);
+            self.redacted.extend(admission.redacted.iter().cloned());
             let event = match id {
                 Some(id) => clock.stamp_as(id, draft, by, admission),
                 None => clock.stamp(draft, by, admission),

@@ -20,6 +20,8 @@ pub enum Error {
     Refused(#[from] Refusal),
     #[error("the guard refused `{field}`: {what}", field = first_field(.0), what = first_reason(.0))]
     Guarded(Vec<Finding>),
+    #[error("too little speaks for this entry (0.{milli:03} of 1)")]
+    Worthless { milli: u16 },
     #[error("no entry begins with `{0}`")]
     NotFound(String),
     #[error("`{wanted}` could be {}", list(.candidates))]
@@ -118,6 +120,7 @@ impl Error {
             | Self::TooNew { .. } => Kind::User,
             Self::Refused(_)
             | Self::Guarded(_)
+            | Self::Worthless { .. }
             | Self::BulkLoss { .. }
             | Self::Ungrounded { .. } => Kind::Refused,
             Self::Replace(ken_ledger::replace::ReplaceError::Busy(_)) => Kind::Busy,
@@ -142,6 +145,9 @@ impl Error {
             Self::TooNew { .. } => Some("install a newer ken".to_owned()),
             Self::Refused(Refusal::ProvenanceRequired) => {
                 Some("add --cite commit:HASH (or pr:, doc:, test:, transcript:)".to_owned())
+            }
+            Self::Worthless { .. } => {
+                Some("cite more, anchor it to code, or add a step that checks it".to_owned())
             }
             Self::Guarded(findings) => Some(guard_hint(findings).to_owned()),
             Self::NotFound(_) => Some("`ken list --all` shows every entry".to_owned()),

@@ -9,7 +9,6 @@
 //! [`runs`] who was shown what and what follows from it, [`sync`] what people edit by hand, [`upkeep`] packing, blanking and
 //! recovery, [`init`] coming and going.
 
-pub mod admission;
 pub mod brief;
 mod config;
 pub mod drift;
@@ -19,6 +18,7 @@ pub mod error;
 pub mod export;
 mod files;
 mod git;
+pub mod guard;
 pub mod init;
 pub mod lift;
 pub mod lookup;

@@ -162,6 +162,7 @@ impl Engine {
         let mut scorer = Scorer {
             search,
             weights: Scoring::of(&workspace).weights,
+            workspace: &workspace,
             validity: self.validity_of(found.iter().map(|it| &it.entry))?,
             now: self.now(),
             beside: found.iter().map(|it| it.entry.id).collect(),

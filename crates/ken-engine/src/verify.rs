@@ -22,9 +22,10 @@ use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::Quoting;
+use crate::guard::{Guard, Rescanned};
 use crate::notice::Notice;
 use crate::validity::{
-    Bench, CommitTree, From, Impact, Range, Version, WorkTree, everything, of_change,
+    Bench, CommitTree, From, GUARD_GATE, Impact, Range, Version, WorkTree, everything, of_change,
 };
 
 /// What a gate found.
@@ -97,7 +98,7 @@ impl Engine {
                 let head = head.transpose()?.map(Arc::new);
                 let range = Range::of(&self.place, base, head)?;
                 let now = self.now();
-                verify_change(&mut self.index, &range, from, now, progress)
+                verify_change(&mut self.index, (&range, from), &self.guard, now, progress)
             }
         }
     }
@@ -113,6 +114,7 @@ impl Engine {
         let quoting = self.quoting_files(&self.blanked_here()?)?;
         self.absorb_once()?;
         let mut findings = self.blanked_findings(quoting)?;
+        findings.extend(self.rescanned_findings()?);
         let mut entries = self.index.list(&Filter {
             shelf: Shelf::All,
             ..Filter::default()
@@ -157,6 +159,21 @@ impl Engine {
             impact,
             followed,
         })
+    }
+
+    /// Returns lines that today's rules would refuse.
+    fn rescanned_findings(&self) -> Result<Vec<Finding>, Error> {
+        let refused = self.rescan()?.into_iter();
+        let finding = |it: Rescanned| Finding {
+            gate: GUARD_GATE,
+            level: Level::Error,
+            message: it.to_string(),
+            at: it
+                .entry
+                .map_or_else(|| it.event.to_string(), |id| id.to_string()),
+            line: None,
+        };
+        Ok(refused.map(finding).collect())
     }
 
     /// Returns where blanked data is back, and which edits were left alone.
@@ -240,8 +257,8 @@ impl Engine {
 /// Checks the entries a change can touch, and what it does to knowledge itself.
 pub(crate) fn verify_change(
     index: &mut Index,
-    range: &Range,
-    from: From,
+    (range, from): (&Range, From),
+    guard: &Guard,
     now: Timestamp,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Verified, Error> {
@@ -251,7 +268,7 @@ pub(crate) fn verify_change(
         now,
         progress,
     };
-    let mut impact = of_change(&mut bench, range, &config, from)?;
+    let mut impact = of_change(&mut bench, range, &config, (from, guard))?;
     let mut findings = std::mem::take(&mut impact.findings);
     findings.extend(impact.told(config.verify.fail_on));
     Ok(Verified {

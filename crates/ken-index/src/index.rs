@@ -7,7 +7,7 @@ use std::path::Path;
 use ken_core::actor::Actor;
 use ken_core::citation::EvidenceRef;
 use ken_core::entry::Entry;
-use ken_core::event::Recorded;
+use ken_core::event::{Event, Recorded};
 use ken_core::hlc::Hlc;
 use ken_core::id::{EntryId, EventId};
 use ken_core::state::State;
@@ -82,6 +82,20 @@ impl Index {
                 }
             }
             Ok(found)
+        })
+    }
+
+    /// Calls `each` with every event, in canonical order.
+    pub fn each_event(&self, each: &mut dyn FnMut(&Event)) -> Result<(), IndexError> {
+        self.checked(|db| {
+            let mut statement = db.prepare_cached("SELECT line FROM events ORDER BY at, id")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let line: String = row.get(0)?;
+                let copy = Recorded::parse(line.as_bytes()).map_err(IndexError::damaged)?;
+                each(&copy.event);
+            }
+            Ok(())
         })
     }
 

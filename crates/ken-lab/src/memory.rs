@@ -11,9 +11,7 @@ use ken_core::citation::{Citation, EvidenceType};
 use ken_core::content::Content;
 use ken_core::decide::{Clock, Draft, Proposal, propose};
 use ken_core::entry::Entry;
-use ken_core::event::{
-    Admission, AdmissionVerdict, Event, Origin, Outcome, ScanStatus, SourceRun, Subject,
-};
+use ken_core::event::{Admission, Event, Origin, Outcome, SourceRun, Subject};
 use ken_core::facts::Validity;
 use ken_core::fold::fold_entry;
 use ken_core::hlc::Hlc;
@@ -194,10 +192,5 @@ fn fold(id: EntryId, events: &[Arc<Event>]) -> Entry {
 
 /// The guard has nothing against the sentences of this experiment.
 fn admitted() -> Admission {
-    Admission {
-        scan: ScanStatus::Safe,
-        rules: "ken-lab/1".to_owned(),
-        verdict: AdmissionVerdict::Admitted,
-        findings: BTreeSet::new(),
-    }
+    Admission::clean("ken-lab/1")
 }

@@ -14,15 +14,12 @@ mod seal;
 mod texts;
 mod whole;
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use ken_core::actor::Actor;
 use ken_core::decide::{Clock, Draft};
 use ken_core::entry::Entry;
-use ken_core::event::{
-    Admission, AdmissionVerdict, Body, Event, Proposed, Recorded, ScanStatus, Subject,
-};
+use ken_core::event::{Admission, AdmissionVerdict, Body, Event, Proposed, Recorded, Subject};
 use ken_core::fold::fold_entry;
 use ken_core::hlc::{DRIFT_MAX_MS, Hlc};
 use ken_core::id::{EntryId, EventId, IdSource, NodeId};
@@ -385,10 +382,8 @@ impl Play {
             AdmissionVerdict::Admitted
         };
         let admission = Admission {
-            scan: ScanStatus::Safe,
-            rules: "ken-guard/1".to_owned(),
             verdict,
-            findings: BTreeSet::new(),
+            ..Admission::clean("ken-guard/1")
         };
         clock.stamp_as(id, draft, &turn.by, admission)
     }

@@ -1,12 +1,10 @@
 //! Events with chosen authors, times and ids, for tests that tell a small story.
 
-use std::collections::BTreeSet;
-
 use ken_core::actor::Actor;
 use ken_core::content::{Content, Scope};
 use ken_core::decide::{Clock, Draft, SCHEMA_VERSION};
 use ken_core::event::{
-    Admission, AdmissionVerdict, Body, Event, Origin, Proposed, Recorded, ScanStatus, Subject,
+    Admission, AdmissionVerdict, Body, Event, Origin, Proposed, Recorded, Subject,
 };
 use ken_core::hlc::Hlc;
 use ken_core::id::{EntryId, EventId, IdSource, NodeId};
@@ -126,10 +124,8 @@ impl Scribe {
     /// Writes an event under an id chosen before.
     pub fn write_as(&mut self, id: EventId, about: Vec<Subject>, body: Body) -> Recorded {
         let admission = Admission {
-            scan: ScanStatus::Safe,
-            rules: "ken-guard/1".to_owned(),
             verdict: self.verdict,
-            findings: BTreeSet::new(),
+            ..Admission::clean("ken-guard/1")
         };
         let mut clock = Clock {
             node: self.node,

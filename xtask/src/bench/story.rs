@@ -10,9 +10,9 @@ use ken_core::citation::{Citation, Evidence};
 use ken_core::content::{Changes, Content};
 use ken_core::decide::{Clock, Draft, Proposal, SCHEMA_VERSION};
 use ken_core::event::{
-    Admission, AdmissionVerdict, ArchiveReason, Archived, Body, Channel, Cited, Confirmed, Effect,
-    Feedback, FeedbackGiven, Linked, Origin, Proposed, Provenance, Recorded, Relation,
-    RetractReason, Retracted, Revised, RunEffects, ScanStatus, StatusChanged, Subject,
+    Admission, ArchiveReason, Archived, Body, Channel, Cited, Confirmed, Effect, Feedback,
+    FeedbackGiven, Linked, Origin, Proposed, Provenance, Recorded, Relation, RetractReason,
+    Retracted, Revised, RunEffects, StatusChanged, Subject,
 };
 use ken_core::hlc::Hlc;
 use ken_core::id::{EntryId, EventId, IdSource, NodeId};
@@ -312,12 +312,7 @@ impl Story {
 
 /// Returns what the guard says of a text it finds nothing in.
 pub(crate) fn admission() -> Admission {
-    Admission {
-        scan: ScanStatus::Safe,
-        rules: "ken-guard/1".to_owned(),
-        verdict: AdmissionVerdict::Admitted,
-        findings: BTreeSet::new(),
-    }
+    Admission::clean("ken-guard/1")
 }
 
 /// Returns an entry somebody might want to add.

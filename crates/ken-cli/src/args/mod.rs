@@ -5,6 +5,7 @@
 
 mod entry;
 mod filter;
+mod guard;
 mod help;
 mod model;
 mod pairs;
@@ -24,6 +25,7 @@ pub(crate) use entry::{
     NoteArgs, RetractArgs, ReviseArgs, ShowArgs, StatusArgs, WordingArgs,
 };
 pub(crate) use filter::ListArgs;
+pub(crate) use guard::{QuarantineCommand, RevokeArgs, ScanArgs, ScanMode};
 pub(crate) use help::command;
 pub(crate) use model::{AddModelArgs, ModelCommand};
 pub(crate) use pairs::{DuplicatesArgs, MergeArgs, SupersedeArgs};
@@ -34,8 +36,7 @@ pub(crate) use runs::{
 pub(crate) use search::{BriefArgs, BrowseArgs, HandArgs, ScoringCommand, SearchArgs, Share};
 pub(crate) use upkeep::{
     BlankArgs, CompletionsArgs, ExportArgs, ExportForm, FrictionCommand, IndexCommand,
-    LedgerCommand, ManArgs, PromoteArgs, QuarantineCommand, RecordArgs, RecoverArgs, SyncArgs,
-    UninstallArgs,
+    LedgerCommand, ManArgs, PromoteArgs, RecordArgs, RecoverArgs, SyncArgs, UninstallArgs,
 };
 pub(crate) use validity::{ReanchorArgs, VerifyArgs};
 
@@ -66,6 +67,9 @@ pub(crate) struct Global {
     /// The run this belongs to [default: $KEN_RUN]
     #[arg(long, global = true, value_name = "RUN")]
     pub(crate) run: Option<String>,
+    /// Write secrets as [REDACTED:type] instead of refusing the text
+    #[arg(long, global = true)]
+    pub(crate) redact: bool,
     /// Act as if started in DIR
     #[arg(short = 'C', global = true, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
@@ -178,6 +182,10 @@ pub(crate) enum Verb {
     Log(IdArgs),
     /// Take back your own last change
     Undo,
+    /// Say what the guard finds in files or standard input; changes nothing
+    Scan(ScanArgs),
+    /// Turn off everything from one author or origin, by one event
+    Revoke(RevokeArgs),
     /// Look after entries the guard set apart
     #[command(subcommand)]
     Quarantine(QuarantineCommand),

@@ -93,19 +93,6 @@ pub(crate) enum LedgerCommand {
     },
 }
 
-/// `ken quarantine …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum QuarantineCommand {
-    /// Let an entry out; only a person may
-    Lift {
-        /// The entry: any unambiguous beginning of its id, or its alias
-        id: String,
-        /// Why it is safe
-        #[arg(long, value_name = "TEXT")]
-        reason: String,
-    },
-}
-
 /// `ken friction …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FrictionCommand {

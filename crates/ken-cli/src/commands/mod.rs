@@ -39,7 +39,9 @@ mod render;
 mod restore;
 mod retract;
 mod revise;
+mod revoke;
 mod run;
+mod scan;
 mod scoring;
 mod search;
 mod show;
@@ -154,6 +156,8 @@ impl Session<'_> {
             Verb::Mark(args) => mark::run(self, args),
             Verb::Log(args) => log::run(self, &args),
             Verb::Undo => undo::run(self),
+            Verb::Scan(args) => scan::run(self, &args),
+            Verb::Revoke(args) => revoke::run(self, &args),
             Verb::Quarantine(command) => quarantine::run(self, command),
             Verb::Friction(command) => friction::run(self, command),
             Verb::Promote(args) => promote::run(self, &args),
@@ -180,6 +184,7 @@ impl Session<'_> {
     ) -> Result<T, Failure> {
         let (mut engine, by) = self.surroundings.open_to_write()?;
         let result = act(&mut engine, &by);
+        self.surroundings.remember(&mut engine)?;
         self.printer.notices(&engine.take_notices())?;
         result
     }
@@ -200,6 +205,7 @@ impl Session<'_> {
     ) -> Result<(T, Vec<Notice>), Failure> {
         let (mut engine, by) = self.surroundings.open_to_write()?;
         let result = act(&mut engine, &by);
+        self.surroundings.remember(&mut engine)?;
         let notices = engine.take_notices();
         match result {
             Ok(value) => Ok((value, notices)),

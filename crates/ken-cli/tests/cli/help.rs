@@ -52,7 +52,9 @@ fn help_groups_commands_by_task() {
       reanchor     Take fingerprints, follow code that moved, decide about what changed
       drift        Show shelves that are stale, bloated, contradictory or orphaned
       duplicates   List entries that seem to say the same
+      scan         Say what the guard finds in files or standard input; changes nothing
       quarantine   Look after entries the guard set apart
+      revoke       Turn off everything from one author or origin, by one event
       friction     Record what got in the way, and count it
       promote      Move knowledge from one memory to another, with approval
 
@@ -79,6 +81,7 @@ fn help_groups_commands_by_task() {
           --by <ACTOR>       Who acts: human:NAME, agent:NAME or ci:NAME [default: $KEN_ACTOR, the agent
                              Ken runs in, git's user.email]
           --run <RUN>        The run this belongs to [default: $KEN_RUN]
+          --redact           Write secrets as [REDACTED:type] instead of refusing the text
       -C <DIR>               Act as if started in DIR
           --format <FORMAT>  How to answer: for people or one versioned JSON object a line; `verify`
                              knows three more [possible values: text, json, sarif, github, markdown]

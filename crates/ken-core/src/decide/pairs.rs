@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::content::{Changes, Content};
 use crate::entry::Entry;
-use crate::event::{Body, MergeStrategy, Merged, PairDismissed, PairKind, Superseded};
+use crate::event::{Body, MergeStrategy, Merged, Origin, PairDismissed, PairKind, Superseded};
 use crate::id::EntryId;
 use crate::text::Statement;
 use crate::workspace::Workspace;
@@ -49,6 +49,9 @@ pub fn merge(
             longest = &theirs.statement;
         }
         tags.extend(theirs.tags.iter().cloned());
+        if !source.quarantine.is_empty() && target.quarantine.is_empty() {
+            return Err(Refusal::Quarantined(source.id));
+        }
         absorbed.insert(source.id);
         absorbed.extend(&source.merged_from);
     }
@@ -58,6 +61,10 @@ pub fn merge(
     while Content::TAGS_MAX < tags.len() {
         tags.pop_last();
     }
+    let origin = [target].into_iter().chain(sources);
+    let origin = origin
+        .filter_map(|it| it.created.as_ref().map(|created| created.origin))
+        .reduce(Origin::least);
     let (strategy, statement) = wording(content, longest, chosen);
     let changes = Changes {
         statement,
@@ -73,6 +80,7 @@ pub fn merge(
             strategy,
             changes,
             replaces: target.revision.clone(),
+            origin,
         }),
     })
 }

@@ -17,6 +17,7 @@ use crate::citation::Citation;
 use crate::content::{Changes, Content, FrictionType, Scope};
 use crate::id::{EntryId, EventId};
 use crate::kind::{Kind, Memory};
+use crate::source::Source;
 use crate::status::Status;
 use crate::text::{Alias, Note, Tag};
 use crate::time::Date;
@@ -68,6 +69,11 @@ macro_rules! event_types {
                     $(Self::$variant(data) => canonical::write_counted(data),)*
                     Self::Blanked { .. } | Self::Unknown { .. } => return None,
                 })
+            }
+
+            /// Reads data of the same type from `json`; `None` if it does not fit.
+            pub fn reread(&self, json: &Value) -> Option<Self> {
+                Self::read(self.type_name(), &json.to_string())?.ok()
             }
 
             /// Returns the data as JSON; `None` for what only its line can tell.
@@ -236,6 +242,9 @@ data! {
         strategy: MergeStrategy,
         changes: Changes,
         replaces: Vec<EventId>,
+        /// The least trusted origin of all that went into it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Origin>,
     }
     /// A newer entry took this one's place.
     Superseded { old: EntryId, new: EntryId, }
@@ -305,7 +314,7 @@ data! {
         signature: Option<String>,
     }
     /// Everything from an origin or author was turned off, or on again.
-    OriginRevoked { source: Actor, state: Switch, replaces: Vec<EventId>, }
+    OriginRevoked { source: Source, state: Switch, replaces: Vec<EventId>, }
     /// A policy value was changed.
     ConfigChanged { key: Tag, value: Value, replaces: Vec<EventId>, }
     /// A stuck posterior was put back to the prior, by hand.

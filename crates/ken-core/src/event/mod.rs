@@ -62,6 +62,30 @@ pub struct Admission {
     /// Rules that found something, by id.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub findings: BTreeSet<String>,
+    /// What a new entry's seven signals came to, in thousandths, where that decided something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_milli: Option<u16>,
+    /// What secrets that were replaced before writing are recognised by, with the author's own key.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub redacted: BTreeSet<String>,
+    /// Why it was quarantined, where that is not what a rule found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_for: Option<String>,
+}
+
+impl Admission {
+    /// Returns an admission by rule set `rules` that found nothing.
+    pub fn clean(rules: &str) -> Self {
+        Self {
+            scan: ScanStatus::Safe,
+            rules: rules.to_owned(),
+            verdict: AdmissionVerdict::Admitted,
+            findings: BTreeSet::new(),
+            score_milli: None,
+            redacted: BTreeSet::new(),
+            held_for: None,
+        }
+    }
 }
 
 /// How bad the worst finding was.

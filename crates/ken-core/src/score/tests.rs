@@ -24,6 +24,7 @@ fn facts() -> EntryFacts {
         },
         status: Status::Active,
         quarantined: false,
+        revoked: false,
         archived: false,
         cooccurrence: 0.0,
         silence: 0,

@@ -210,6 +210,7 @@ fn prv_19_prv_21_a_merge_names_everything_it_absorbed() {
             strategy: MergeStrategy::KeepTarget,
             changes: Changes::default(),
             replaces: stage.entry(target).revision,
+            origin: None,
         });
         let about = vec![target.into(), source.into()];
         stage.write(Draft { about, body });

@@ -1,14 +1,12 @@
 //! A ledger in memory for tests that tell a small story through `decide`.
 
-use std::collections::BTreeSet;
-
 use ken_core::actor::Actor;
 use ken_core::citation::{Citation, Evidence};
 use ken_core::content::Content;
 use ken_core::decide::{self, Clock, Draft, Proposal};
 use ken_core::entry::Entry;
 use ken_core::event::{
-    Admission, AdmissionVerdict, Body, Confirmed, Event, Origin, Provenance, Recorded, ScanStatus,
+    Admission, AdmissionVerdict, Body, Confirmed, Event, Origin, Provenance, Recorded,
 };
 use ken_core::fold::fold_entry;
 use ken_core::id::{EntryId, EventId, IdSource, NodeId};
@@ -86,10 +84,8 @@ impl Stage {
         verdict: AdmissionVerdict,
     ) -> EventId {
         let admission = Admission {
-            scan: ScanStatus::Safe,
-            rules: "ken-guard/1".to_owned(),
             verdict,
-            findings: BTreeSet::new(),
+            ..Admission::clean("ken-guard/1")
         };
         let seen = self.events.iter().map(|event| event.at).max();
         let mut clock = Clock {

@@ -20,11 +20,10 @@ use ken_core::run::close::Ending;
 use ken_core::run::{AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness};
 use ken_core::text::{Note as Words, Tag};
 use ken_core::time::Timestamp;
-use ken_guard::Policy;
 
-use crate::admission::admitted_text;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::guard::Guard;
 use store::{IMPLICIT, Store};
 
 pub use closing::Closed;
@@ -189,7 +188,7 @@ impl Engine {
 }
 
 /// Notes are files too: no secret gets into one.
-fn admitted_note(policy: &Policy, noted: &Noted) -> Result<(), Error> {
+fn admitted_note(guard: &Guard, noted: &Noted) -> Result<(), Error> {
     let told = serde_json::to_value(noted).unwrap_or_default();
-    admitted_text(policy, &told, &noted.by).map(drop)
+    guard.admit_text(&told, &noted.by).map(drop)
 }

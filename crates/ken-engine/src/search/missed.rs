@@ -27,7 +27,7 @@ impl Engine {
             text: query,
             mode: TextMode::Prose,
         };
-        if let Verdict::Admit { .. } = admit(&self.guard, &[text]) {
+        if let Verdict::Admit { .. } = admit(&self.guard.policy, &[text]) {
             let top = answer.hits.first().map(|hit| hit.entry.id);
             let now = self.now();
             self.index.note_missed(query, top, now)?;

@@ -10,6 +10,7 @@ use ken_core::kind::Memory;
 use ken_core::score::{self, Boosts, Draw, Match, Role, Seed, Signals, Weights, Withheld};
 use ken_core::time::Timestamp;
 use ken_core::together::strongest;
+use ken_core::workspace::Workspace;
 use ken_index::{Candidate, Least, Rung, Thresholds};
 
 use super::{Answer, Floor, Hit, Search};
@@ -28,6 +29,7 @@ const ANCHORED_RELEVANCE: f64 = 0.75;
 pub(super) struct Scorer<'a> {
     pub(super) search: &'a Search,
     pub(super) weights: Weights,
+    pub(super) workspace: &'a Workspace,
     /// What the code says about entries that rest on it.
     pub(super) validity: BTreeMap<EntryId, Validity>,
     pub(super) now: Timestamp,
@@ -68,6 +70,7 @@ impl Scorer<'_> {
     pub(super) fn add(&self, answer: &mut Answer, candidate: Candidate, conflicts: Vec<EntryId>) {
         let looked = self.validity.get(&candidate.entry.id).copied();
         let mut facts = EntryFacts::of(&candidate.entry, looked, self.now);
+        facts.revoked = self.workspace.is_revoked(&candidate.entry);
         facts.cooccurrence = strongest(&candidate.entry, &self.beside, self.now.date());
         match self.withheld(&candidate.entry, &facts) {
             Some(why) => answer.withheld.push((candidate.entry.id, why)),

@@ -22,7 +22,6 @@ use ken_core::time::DAY_MS;
 use ken_ledger::disk::{LockGuard, Wait};
 use ken_ledger::{Dir as _, DiskError, RealDir};
 
-use crate::admission::admitted;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::{ENTRIES_DIR, Machine, Seen, ken_dir, put};
@@ -439,7 +438,7 @@ impl Engine {
             self.record_as(vec![(Some(derived.id), draft)], &by)?;
             return Ok(Absorbed::By(by));
         };
-        let admission = admitted(&self.guard, &draft, &by)?;
+        let (draft, admission) = self.guard.admit(draft, &by)?;
         let at = Hlc {
             wall: author.at,
             counter: 0,

@@ -15,6 +15,7 @@ use super::brought::From;
 use super::range::Range;
 use super::tree::CommitTree;
 use crate::error::Error;
+use crate::guard::Guard;
 use crate::verify::{Verified, verify_change};
 
 /// Returns whether `folder` is a bare repository.
@@ -42,7 +43,8 @@ pub fn verify_bare(
     let head = Arc::new(CommitTree::named(&place, head)?);
     let mut index = known_at(&head)?;
     let range = Range::of(&place, base, Some(head))?;
-    verify_change(&mut index, &range, from, now, progress)
+    let guard = Guard::default();
+    verify_change(&mut index, (&range, from), &guard, now, progress)
 }
 
 /// Returns everything a commit's ledger says.

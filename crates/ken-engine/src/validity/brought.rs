@@ -14,10 +14,13 @@ use serde::Serialize;
 
 use super::range::Range;
 use super::tree::Version;
+use crate::guard::Guard;
 use crate::verify::{Finding, Level};
 
 /// The gate that looks after the ledger's lines.
 const LINES_GATE: &str = "knowledge.schema";
+/// The gate for what today's rules would not let in.
+pub(crate) const GUARD_GATE: &str = "knowledge.guard";
 /// The gate for changes from outside.
 const STRANGERS_GATE: &str = "knowledge.strangers";
 
@@ -72,7 +75,7 @@ struct Placed {
 }
 
 /// Reads what the segments a change touches hold before and after it.
-pub(crate) fn brought(range: &Range, from: From) -> Result<Brought, TreeError> {
+pub(crate) fn brought(range: &Range, from: From, guard: &Guard) -> Result<Brought, TreeError> {
     let mut out = Brought::default();
     let (mut before, mut after) = (BTreeMap::new(), Vec::new());
     for path in &range.touched {
@@ -109,8 +112,21 @@ pub(crate) fn brought(range: &Range, from: From) -> Result<Brought, TreeError> {
             out.findings.extend(refused(it, &authors));
         }
     }
+    for it in &new {
+        let refused = guard.refuses_now(&it.recorded.event);
+        out.findings.extend(refused.map(|why| {
+            let line = Some(it.line);
+            finding(GUARD_GATE, &it.file, line, why.to_string())
+        }));
+    }
     out.strokes = new.iter().map(stroke).collect();
     Ok(out)
+}
+
+/// Returns the entries that a change's lines are about.
+pub(crate) fn brought_ids(range: &Range) -> Result<BTreeSet<EntryId>, TreeError> {
+    let brought = brought(range, From::Member, &Guard::default())?;
+    Ok(brought.strokes.iter().filter_map(|it| it.entry).collect())
 }
 
 /// Returns the events of a segment; lines that are none become findings.

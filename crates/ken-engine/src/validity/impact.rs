@@ -25,6 +25,7 @@ use super::{Checked, Verdict};
 use crate::brief::is_norm_for;
 use crate::config::{Config, FailOn};
 use crate::error::Error;
+use crate::guard::Guard;
 use crate::verify::{Finding, Level};
 
 /// Lines of a difference that are shown.
@@ -132,7 +133,7 @@ pub(crate) fn of_change(
     bench: &mut Bench<'_>,
     range: &Range,
     config: &Config,
-    from: From,
+    (from, guard): (From, &Guard),
 ) -> Result<Impact, Error> {
     let touched: Vec<String> = range.touched.iter().cloned().collect();
     let affected = affected(bench.index, &touched)?;
@@ -146,7 +147,7 @@ pub(crate) fn of_change(
     impact.fill(checker, entries, bench.progress)?;
     tell_apart(bench, range, config, &mut impact)?;
     impact.norms = norms(bench.index, &touched)?;
-    let Brought { strokes, findings } = brought(range, from)?;
+    let Brought { strokes, findings } = brought(range, from, guard)?;
     (impact.strokes, impact.findings) = (strokes, findings);
     Ok(impact)
 }

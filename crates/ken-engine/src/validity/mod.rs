@@ -24,6 +24,7 @@ use serde::Serialize;
 pub use anchoring::Reanchored;
 pub use bare::{is_bare, verify_bare};
 pub use brought::{Effect, From, Stroke};
+pub(crate) use brought::{GUARD_GATE, brought_ids};
 pub(crate) use check::{Checker, Haste, NO_FILE};
 pub use impact::Impact;
 pub(crate) use impact::{Bench, everything, of_change};

@@ -269,6 +269,9 @@ fn merge(play: &mut Play, turn: &mut Turn) -> Option<()> {
         strategy: MergeStrategy::KeepTarget,
         changes: play.changes(&mut turn.choice, Keep::Nothing),
         replaces: target.revision,
+        origin: turn
+            .choice
+            .pick(&[None, Some(Origin::Agent), Some(Origin::Web)]),
     });
     let about = vec![target.id.into(), source.id.into()];
     play.write(turn, decide::Draft { about, body });

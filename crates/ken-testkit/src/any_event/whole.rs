@@ -84,7 +84,11 @@ fn domain(play: &mut Play, turn: &mut Turn) -> Body {
 
 fn origin(play: &mut Play, turn: &mut Turn) -> Body {
     Body::OriginRevoked(OriginRevoked {
-        source: "peer:other".parse().expect("an actor"),
+        source: turn
+            .choice
+            .pick(&["peer:other", "origin:web", "agent:one"])
+            .parse()
+            .expect("a source"),
         state: turn.choice.pick(&[Switch::On, Switch::Off]),
         replaces: known(play, turn, "origin.revoked"),
     })

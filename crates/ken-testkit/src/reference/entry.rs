@@ -9,8 +9,8 @@ use ken_core::entry::{
 };
 use ken_core::event::{
     ArchiveReason, Archived, Arm, Body, Cited, ConfidenceReset, Confirmed, Event, Feedback,
-    FeedbackGiven, Linked, Merged, Overlay, OverlaySet, Proposed, Provenance, QuarantineLifted,
-    Restored, Retracted, RunEffects, ScopeChanged, StatusChanged, Superseded,
+    FeedbackGiven, Linked, Merged, Origin, Overlay, OverlaySet, Proposed, Provenance,
+    QuarantineLifted, Restored, Retracted, RunEffects, ScopeChanged, StatusChanged, Superseded,
 };
 use ken_core::id::{EntryId, EventId};
 use ken_core::status::Status;
@@ -27,7 +27,7 @@ pub(super) fn entry(id: EntryId, events: &[&Event]) -> Entry {
     let merges = of_type::<Merged>(events);
     Entry {
         id,
-        created: created(events),
+        created: created(id, events),
         content: wording.content,
         revision: wording.revision,
         concurrent: wording.concurrent,
@@ -61,7 +61,12 @@ pub(super) fn entry(id: EntryId, events: &[&Event]) -> Entry {
     }
 }
 
-fn created(events: &[&Event]) -> Option<Created> {
+/// Returns the event that made the entry.
+fn proposal<'e>(events: &[&'e Event]) -> Option<&'e Event> {
+    of_type::<Proposed>(events).first().map(|(event, _)| *event)
+}
+
+fn created(id: EntryId, events: &[&Event]) -> Option<Created> {
     let proposals = of_type::<Proposed>(events);
     let (event, data) = proposals.first()?;
     Some(Created {
@@ -69,7 +74,11 @@ fn created(events: &[&Event]) -> Option<Created> {
         at: event.at,
         by: event.by.clone(),
         kind: data.kind,
-        origin: data.origin,
+        origin: of_type::<Merged>(events)
+            .iter()
+            .filter(|(_, merged)| merged.target == id)
+            .filter_map(|(_, merged)| merged.origin)
+            .fold(data.origin, Origin::least),
         schema_version: data.schema_version.clone(),
         slug: slug(data.content.statement.as_str()),
         alias: data.alias.clone(),
@@ -159,7 +168,7 @@ fn confirmation(events: &[&Event]) -> Confirmation {
             .filter(|(_, data)| data.provenance == wanted);
         u32::try_from(of.count()).expect("few events")
     };
-    let proposed = created(events);
+    let proposed = proposal(events);
     let confirming: Vec<_> = standing
         .iter()
         .filter(|(_, data)| data.provenance.confirms())
@@ -169,10 +178,10 @@ fn confirmation(events: &[&Event]) -> Confirmation {
     let latest = confirming.last().map(|(event, _)| event.id);
     Confirmation {
         last: days
-            .chain(proposed.iter().map(|created| created.at.wall.date()))
+            .chain(proposed.iter().map(|event| event.at.wall.date()))
             .max(),
         provenance: agreed.or(proposed.as_ref().map(|_| Provenance::Independent)),
-        by: latest.or(proposed.as_ref().map(|created| created.event)),
+        by: latest.or(proposed.map(|event| event.id)),
         independent: count(Provenance::Independent),
         manual: count(Provenance::Manual),
         primed: count(Provenance::Primed),
@@ -207,7 +216,7 @@ fn archived(events: &[&Event]) -> Option<Archival> {
 fn is_void(archiving: &Event, data: &Archived, events: &[&Event]) -> bool {
     let named = data
         .rests_on
-        .or_else(|| created(events).map(|created| created.event));
+        .or_else(|| proposal(events).map(|event| event.id));
     let speaks =
         |event: &Event| event.get::<Confirmed>().is_some() || event.get::<Proposed>().is_some();
     let basis = events

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ken_core::actor::Actor;
 use ken_core::event::{
     Body, ConfigChanged, ContradictionFlagged, ContradictionResolved, DomainOverridden,
     DomainStrategyChanged, Event, OriginRevoked, PairDismissed, PeerTrustChanged, Switch,
 };
+use ken_core::source::Source;
 use ken_core::workspace::{Setting, Workspace};
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ pub(super) fn workspace(events: &[Event]) -> Workspace {
     state
 }
 
-fn is_revoked(source: &Actor, events: &[&Event]) -> bool {
+fn is_revoked(source: &Source, events: &[&Event]) -> bool {
     let writes: Vec<Write<Switch>> = of_type::<OriginRevoked>(events)
         .into_iter()
         .filter(|(_, data)| data.source == *source)

@@ -1,6 +1,6 @@
 //! The document of an entry, both ways.
 
-use ken_core::event::{Admission, AdmissionVerdict, Event, Recorded, ScanStatus};
+use ken_core::event::{Admission, Event, Recorded};
 use ken_core::fold::fold_entry;
 use ken_core::kind::Kind;
 
@@ -37,12 +37,7 @@ fn entry(kind: Kind, content: Content) -> Entry {
         seen: None,
         ids: &mut Dice(1),
     };
-    let admission = Admission {
-        scan: ScanStatus::Safe,
-        rules: "test".to_owned(),
-        verdict: AdmissionVerdict::Admitted,
-        findings: BTreeSet::new(),
-    };
+    let admission = Admission::clean("test");
     let event: Event = Recorded::new(clock.stamp_as(id, draft, &by, admission)).event;
     fold_entry(EntryId::created_by(id, kind), [&event]).unwrap()
 }

@@ -1,0 +1,184 @@
+//! `ken scan`: what the guard finds, without writing anything; needs no ledger.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use ken_engine::guard::{Guard, Mode, RULES, ScanFinding, Severity, Status};
+use serde::Serialize;
+
+use super::Session;
+use crate::args::{ScanArgs, ScanMode};
+use crate::failure::{Exit, Failure};
+use crate::print::{BAD, DIM, WARN, counted, styled};
+
+/// Larger files are data, not text somebody wrote.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Folders that hold what others wrote.
+const SKIPPED: [&str; 3] = [".git", "node_modules", "target"];
+
+/// Ends of names of files that hold sentences.
+const PROSE: [&str; 5] = ["md", "markdown", "txt", "rst", "adoc"];
+
+#[derive(Serialize)]
+struct ScanObject {
+    schema: &'static str,
+    rules: &'static str,
+    status: &'static str,
+    files: usize,
+    findings: Vec<FindingObject>,
+}
+
+#[derive(Serialize)]
+struct FindingObject {
+    file: String,
+    line: usize,
+    column: usize,
+    /// Bytes in the file: the first, and the one behind the last.
+    span: [usize; 2],
+    rule: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    axis: &'static str,
+    severity: String,
+}
+
+/// What was scanned so far.
+struct Scan<'g> {
+    guard: &'g Guard,
+    mode: Option<ScanMode>,
+    status: Status,
+    files: usize,
+    findings: Vec<(FindingObject, Severity)>,
+}
+
+pub(super) fn run(session: &mut Session<'_>, args: &ScanArgs) -> Result<Exit, Failure> {
+    let guard = session.surroundings.guard()?;
+    let mut scan = Scan {
+        guard: &guard,
+        mode: args.mode,
+        status: Status::Safe,
+        files: 0,
+        findings: Vec::new(),
+    };
+    let input = [PathBuf::from("-")];
+    let paths = if args.paths.is_empty() {
+        &input[..]
+    } else {
+        &args.paths
+    };
+    for path in paths {
+        if path.as_os_str() == "-" {
+            let mut bytes = Vec::new();
+            let read = io::stdin()
+                .lock()
+                .take(FILE_BYTES_MAX + 1)
+                .read_to_end(&mut bytes);
+            read.map_err(|e| Failure::io("cannot read standard input", &e))?;
+            scan.text("-", &String::from_utf8_lossy(&bytes), Mode::Prose);
+        } else {
+            scan.path(&session.surroundings.start.join(path), path)?;
+        }
+    }
+    finish(session, scan)
+}
+
+impl Scan<'_> {
+    fn path(&mut self, path: &Path, shown: &Path) -> Result<(), Failure> {
+        let told = |e: &io::Error| Failure::io(format!("cannot read `{}`", shown.display()), e);
+        let metadata = fs::symlink_metadata(path).map_err(|e| told(&e))?;
+        if metadata.is_dir() {
+            let entries = fs::read_dir(path).map_err(|e| told(&e))?;
+            let mut names: Vec<_> = entries.flatten().map(|it| it.file_name()).collect();
+            names.sort();
+            for name in names {
+                if !SKIPPED.iter().any(|skipped| name == *skipped) {
+                    self.path(&path.join(&name), &shown.join(&name))?;
+                }
+            }
+            return Ok(());
+        }
+        if !metadata.is_file() || FILE_BYTES_MAX < metadata.len() {
+            return Ok(());
+        }
+        let bytes = fs::read(path).map_err(|e| told(&e))?;
+        if bytes.contains(&0) {
+            return Ok(());
+        }
+        let ending = path.extension().and_then(|it| it.to_str()).unwrap_or("");
+        let prose = PROSE.contains(&ending.to_ascii_lowercase().as_str());
+        let mode = if prose { Mode::Prose } else { Mode::Code };
+        self.text(
+            &shown.display().to_string(),
+            &String::from_utf8_lossy(&bytes),
+            mode,
+        );
+        Ok(())
+    }
+
+    fn text(&mut self, file: &str, text: &str, mode: Mode) {
+        let mode = match self.mode {
+            None => mode,
+            Some(ScanMode::Prose) => Mode::Prose,
+            Some(ScanMode::Statement) => Mode::Statement,
+            Some(ScanMode::Code) => Mode::Code,
+        };
+        let scanned = self.guard.scan(text, mode);
+        self.files += 1;
+        self.status = self.status.max(scanned.status);
+        let found = scanned.findings.into_iter();
+        self.findings.extend(found.map(|it| object(file, it)));
+    }
+}
+
+fn object(file: &str, it: ScanFinding) -> (FindingObject, Severity) {
+    let severity = it.severity;
+    let object = FindingObject {
+        file: file.to_owned(),
+        line: it.line,
+        column: it.column,
+        span: [it.span.start, it.span.end],
+        rule: it.rule,
+        kind: it.kind,
+        axis: it.axis.as_str(),
+        severity: severity.to_string(),
+    };
+    (object, severity)
+}
+
+/// Exits 1 where something would be refused.
+fn finish(session: &mut Session<'_>, scan: Scan<'_>) -> Result<Exit, Failure> {
+    let refused = Status::High <= scan.status;
+    let exit = if refused { Exit::Refused } else { Exit::Fine };
+    if session.is_json() {
+        session.printer.json(&ScanObject {
+            schema: "ken.scan.v1",
+            rules: RULES,
+            status: scan.status.as_str(),
+            files: scan.files,
+            findings: scan.findings.into_iter().map(|(it, _)| it).collect(),
+        })?;
+        return Ok(exit);
+    }
+    for (it, severity) in &scan.findings {
+        let style = match severity {
+            Severity::Low => DIM,
+            Severity::Medium => WARN,
+            Severity::High | Severity::Critical => BAD,
+        };
+        let severity = styled(style, format_args!("{:<8}", it.severity));
+        let (file, line, column) = (&it.file, it.line, it.column);
+        session.printer.line(format_args!(
+            "{file}:{line}:{column}  {severity}  {} ({}, {})",
+            it.kind, it.rule, it.axis
+        ))?;
+    }
+    let files = counted(scan.files as u64, "text", "texts");
+    let findings = counted(scan.findings.len() as u64, "finding", "findings");
+    session.printer.talk(format_args!(
+        "{files}, {findings}: {} ({RULES})",
+        scan.status
+    ))?;
+    Ok(exit)
+}

@@ -1,0 +1,217 @@
+//! The one door: every draft passes the guard before it becomes an event.
+//!
+//! Three things decide, and what they decide is recorded: what the rules find in the text, what the entry is worth before
+//! anybody used it ([`worth`]), and where it comes from. Poisoned advice has no signature, so the last one holds where
+//! patterns cannot: what comes from outside this workspace, and norms that no person wrote, wait for a person.
+
+mod home;
+mod redaction;
+mod rescan;
+mod scanning;
+mod sources;
+mod worth;
+
+use ken_core::actor::Actor;
+use ken_core::decide::{Draft, Refusal};
+use ken_core::event::{Admission, AdmissionVerdict, Body, Proposed, ScanStatus, Subject};
+use ken_core::kind::Memory;
+use ken_guard::admission::{Reach, Weighed, weigh};
+use ken_guard::{Field, Policy, RULE_SET, TextMode, Verdict, admit};
+use serde_json::Value;
+
+use crate::error::Error;
+
+pub use home::GuardHome;
+pub use ken_guard::{Axis, RULE_SET as RULES, ScanStatus as Status, Severity};
+pub use rescan::Rescanned;
+pub use scanning::{Mode, ScanFinding, Scanned};
+pub use sources::Held;
+
+/// Keys below which everything is somebody else's data, keys included.
+const FOREIGN: [&str; 2] = ["context", "value"];
+
+/// The key of what is meant to be shared: no evidence, no anchor, no command.
+const STATEMENT: &str = "statement";
+
+/// What this user's guard goes by.
+#[derive(Clone, Debug, Default)]
+pub struct Guard {
+    pub policy: Policy,
+    /// What each signal of a new entry counts for.
+    pub weights: ken_guard::admission::Weights,
+    /// Whether secrets are written as `[REDACTED:type]` instead of being refused.
+    pub redacts: bool,
+}
+
+impl Guard {
+    /// Looks at a draft; returns it as it may be written, with what was decided about it.
+    pub(crate) fn admit(&self, draft: Draft, by: &Actor) -> Result<(Draft, Admission), Error> {
+        norms_are_peoples(&draft, by)?;
+        let (draft, redacted) = redaction::redacted(self, draft);
+        let told = draft.body.to_json().unwrap_or_default();
+        let mut admission = self.admit_text(&told, by)?;
+        admission.redacted = redacted;
+        if let Body::Proposed(proposed) = &draft.body {
+            self.weigh(proposed, &mut admission)?;
+            if let Some(why) = waits_for_a_person(proposed, by) {
+                admission.verdict = AdmissionVerdict::Quarantined;
+                admission.held_for.get_or_insert(why.to_owned());
+            }
+        }
+        Ok((draft, admission))
+    }
+
+    /// Asks the rules about every text in `told`, which `by` says.
+    pub(crate) fn admit_text(&self, told: &Value, by: &Actor) -> Result<Admission, Error> {
+        let texts = texts_of(told, by);
+        let fields: Vec<Field<'_>> = texts.iter().map(Text::as_field).collect();
+        let verdict = admit(&self.policy, &fields);
+        let findings = verdict.findings().iter();
+        let mut admission = Admission {
+            scan: scan_status(verdict.scan()),
+            findings: findings.map(|finding| finding.rule.to_owned()).collect(),
+            ..Admission::clean(RULE_SET)
+        };
+        match verdict {
+            Verdict::Admit { .. } => {}
+            Verdict::Quarantine { why, .. } => {
+                admission.verdict = AdmissionVerdict::Quarantined;
+                admission.held_for = Some(why);
+            }
+            Verdict::Reject { findings, .. } => return Err(Error::Guarded(findings)),
+        }
+        Ok(admission)
+    }
+
+    /// Weighs a new entry by its seven signals.
+    fn weigh(&self, proposed: &Proposed, admission: &mut Admission) -> Result<(), Error> {
+        let score = worth::signals(proposed, admission.scan).score(&self.weights);
+        let reach = if proposed.origin.is_foreign() {
+            Reach::Foreign
+        } else {
+            Reach::Own
+        };
+        let milli = worth::milli(score);
+        match weigh(score, reach) {
+            Weighed::Admit => Ok(()),
+            Weighed::Demote => {
+                admission.score_milli = Some(milli);
+                admission.verdict = AdmissionVerdict::Quarantined;
+                let why = format!("too little speaks for it (0.{milli:03})");
+                admission.held_for.get_or_insert(why);
+                Ok(())
+            }
+            Weighed::Reject => Err(Error::Worthless { milli }),
+        }
+    }
+}
+
+/// Returns why a new entry is kept from agents until a person has looked, whatever it says.
+fn waits_for_a_person(proposed: &Proposed, by: &Actor) -> Option<&'static str> {
+    if proposed.origin.is_foreign() {
+        return Some("it comes from outside this workspace");
+    }
+    let norm = proposed.kind.memory() == Memory::Procedural;
+    (norm && !by.is_human()).then_some("a norm needs a person")
+}
+
+/// What binds everybody is worded, replaced and taken back by people.
+fn norms_are_peoples(draft: &Draft, by: &Actor) -> Result<(), Refusal> {
+    let what = match &draft.body {
+        Body::Revised(_) => "rewording a norm",
+        Body::Merged(_) => "merging into a norm",
+        Body::Superseded(_) => "superseding a norm",
+        Body::Retracted(_) => "retracting a norm",
+        _ => return Ok(()),
+    };
+    let about_norm = draft.about.iter().any(|subject| match subject {
+        Subject::Entry(id) => id.prefix().memory() == Memory::Procedural,
+        Subject::Other(_) => false,
+    });
+    if about_norm && !by.is_human() {
+        let by = by.clone();
+        return Err(Refusal::PersonNeeded { what, by });
+    }
+    Ok(())
+}
+
+/// A text of a draft, with the name of the field it stands in.
+#[derive(Debug)]
+struct Text {
+    name: String,
+    text: String,
+    mode: TextMode,
+}
+
+impl Text {
+    fn as_field(&self) -> Field<'_> {
+        Field {
+            name: &self.name,
+            text: &self.text,
+            mode: self.mode,
+        }
+    }
+}
+
+/// Gathers every string of `told`, and who says it.
+fn texts_of(told: &Value, by: &Actor) -> Vec<Text> {
+    let mut texts = vec![Text {
+        name: "by".to_owned(),
+        text: by.to_string(),
+        mode: TextMode::Prose,
+    }];
+    collect(&mut texts, "", told, TextMode::Prose);
+    texts
+}
+
+fn collect(texts: &mut Vec<Text>, name: &str, value: &Value, mode: TextMode) {
+    match value {
+        Value::String(text) => texts.push(Text {
+            name: name.to_owned(),
+            text: text.clone(),
+            mode,
+        }),
+        Value::Array(items) => {
+            for (i, item) in items.iter().enumerate() {
+                collect(texts, &format!("{name}[{i}]"), item, mode);
+            }
+        }
+        Value::Object(members) => {
+            for (key, item) in members {
+                if mode == TextMode::Code {
+                    // A verdict repeats field names, so a stranger's key is text, not a name.
+                    texts.push(Text {
+                        name: name.to_owned(),
+                        text: key.clone(),
+                        mode,
+                    });
+                    collect(texts, name, item, mode);
+                } else {
+                    collect(texts, key, item, mode_below(key, mode));
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// How text below `key` is read.
+fn mode_below(key: &str, mode: TextMode) -> TextMode {
+    if FOREIGN.contains(&key) {
+        TextMode::Code
+    } else if key == STATEMENT {
+        TextMode::Statement
+    } else {
+        mode
+    }
+}
+
+fn scan_status(scan: ken_guard::ScanStatus) -> ScanStatus {
+    match scan {
+        ken_guard::ScanStatus::Safe => ScanStatus::Safe,
+        ken_guard::ScanStatus::Low => ScanStatus::Low,
+        ken_guard::ScanStatus::Medium => ScanStatus::Medium,
+        ken_guard::ScanStatus::High => ScanStatus::High,
+        ken_guard::ScanStatus::Critical => ScanStatus::Critical,
+    }
+}

@@ -1,0 +1,82 @@
+//! Secrets replaced before anything is written: in what a tool reported always, elsewhere where the author asks for it.
+
+use std::collections::BTreeSet;
+
+use ken_core::decide::Draft;
+use ken_core::event::{Body, Proposed};
+use ken_core::kind::Kind;
+use ken_guard::{Policy, TextMode, redact};
+use serde_json::Value;
+
+use super::{FOREIGN, Guard, mode_below};
+
+/// Returns a draft without the secrets that may be replaced, and what those are recognised by.
+pub(super) fn redacted(guard: &Guard, draft: Draft) -> (Draft, BTreeSet<String>) {
+    let Some(mut told) = draft.body.to_json() else {
+        return (draft, BTreeSet::new());
+    };
+    let mut replacing = Replacing {
+        policy: &guard.policy,
+        everywhere: guard.redacts || is_report(&draft.body),
+        prints: BTreeSet::new(),
+        changed: false,
+    };
+    replacing.walk(&mut told, TextMode::Prose, false);
+    if !replacing.changed {
+        return (draft, BTreeSet::new());
+    }
+    // A marker may be longer than what it replaces; what does not fit any more is refused as it was.
+    match draft.body.reread(&told) {
+        Some(body) => {
+            let about = draft.about;
+            (Draft { about, body }, replacing.prints)
+        }
+        None => (draft, BTreeSet::new()),
+    }
+}
+
+/// What got in a tool's way is told in the tool's words, the generated line included.
+fn is_report(body: &Body) -> bool {
+    let friction = |it: &Proposed| it.kind == Kind::Friction;
+    matches!(body, Body::FrictionRecorded(_)) || matches!(body, Body::Proposed(it) if friction(it))
+}
+
+struct Replacing<'a> {
+    policy: &'a Policy,
+    everywhere: bool,
+    prints: BTreeSet<String>,
+    changed: bool,
+}
+
+impl Replacing<'_> {
+    /// Replaces below `value`; `foreign` says that it is what a tool reported.
+    fn walk(&mut self, value: &mut Value, mode: TextMode, foreign: bool) {
+        match value {
+            Value::String(text) if foreign || self.everywhere => self.replace(text, mode),
+            Value::Array(items) => {
+                for item in items {
+                    self.walk(item, mode, foreign);
+                }
+            }
+            Value::Object(members) => {
+                for (key, item) in members {
+                    let foreign = foreign || FOREIGN.contains(&key.as_str());
+                    self.walk(item, mode_below(key, mode), foreign);
+                }
+            }
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn replace(&mut self, text: &mut String, mode: TextMode) {
+        let redacted = redact(self.policy, text, mode);
+        if redacted.replaced.is_empty() {
+            return;
+        }
+        let prints = redacted.replaced.into_iter().filter_map(|(_, print)| print);
+        self.prints
+            .extend(prints.map(|print| print.as_str().to_owned()));
+        *text = redacted.text;
+        self.changed = true;
+    }
+}
