@@ -3,12 +3,14 @@
 //! Every error ends here as one sentence with its causes; [`Printer`](crate::print::Printer)
 //! prints it. A reader that closed the pipe is no failure.
 
+use std::borrow::Cow;
 use std::error::Error as _;
 use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
 use ken_core::decide::Refusal;
+use ken_engine::guard::without_secrets;
 use ken_engine::{Error, Kind};
 
 /// How the program ends.
@@ -63,6 +65,20 @@ impl Failure {
             return Self::usage(text);
         }
         Self::usage(format!("not JSON: {text} at column {}", error.column()))
+    }
+
+    /// Returns this failure without the secrets that what was typed may have had in it.
+    pub(crate) fn without_secrets(mut self) -> Self {
+        fn clean(text: &mut String) {
+            if let Cow::Owned(clean) = without_secrets(text) {
+                *text = clean;
+            }
+        }
+        clean(&mut self.message);
+        self.causes.iter_mut().for_each(clean);
+        self.hint.iter_mut().for_each(clean);
+        self.candidates.iter_mut().for_each(clean);
+        self
     }
 
     /// Something outside failed.

@@ -23,6 +23,7 @@ use crate::error::Error;
 
 pub use home::GuardHome;
 pub use ken_guard::{Axis, RULE_SET as RULES, ScanStatus as Status, Severity};
+pub use redaction::without_secrets;
 pub use rescan::Rescanned;
 pub use scanning::{Mode, ScanFinding, Scanned};
 pub use sources::Held;
@@ -117,12 +118,17 @@ fn waits_for_a_person(proposed: &Proposed, by: &Actor) -> Option<&'static str> {
 
 /// What binds everybody is worded, replaced and taken back by people.
 fn norms_are_peoples(draft: &Draft, by: &Actor) -> Result<(), Refusal> {
-    let what = match &draft.body {
-        Body::Revised(_) => "rewording a norm",
-        Body::Merged(_) => "merging into a norm",
-        Body::Superseded(_) => "superseding a norm",
-        Body::Retracted(_) => "retracting a norm",
-        _ => return Ok(()),
+    let body = &draft.body;
+    let what = if matches!(body, Body::Revised(_)) {
+        "rewording a norm"
+    } else if matches!(body, Body::Merged(_)) {
+        "merging into a norm"
+    } else if matches!(body, Body::Superseded(_)) {
+        "superseding a norm"
+    } else if matches!(body, Body::Retracted(_)) {
+        "retracting a norm"
+    } else {
+        return Ok(());
     };
     let about_norm = draft.about.iter().any(|subject| match subject {
         Subject::Entry(id) => id.prefix().memory() == Memory::Procedural,

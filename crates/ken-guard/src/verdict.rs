@@ -298,7 +298,12 @@ mod tests {
 
     #[test]
     fn a_medium_secret_is_admitted_and_noted() {
-        let verdict = admit(&[statement(&a("json-web-token").text)]);
+        let text = a("high-entropy-string").text;
+        let code = Field {
+            mode: TextMode::Code,
+            ..statement(&text)
+        };
+        let verdict = admit(&[code]);
         assert!(matches!(
             verdict,
             Verdict::Admit {
@@ -306,7 +311,7 @@ mod tests {
                 ..
             }
         ));
-        assert_eq!(rules(&verdict), ["json-web-token"]);
+        assert_eq!(rules(&verdict), ["high-entropy-string"]);
     }
 
     #[test]
@@ -320,7 +325,8 @@ mod tests {
 
     #[test]
     fn only_the_gravest_findings_are_kept() {
-        let mut text = format!("{} ", a("json-web-token").text).repeat(FINDINGS_MAX + 1);
+        let mut text =
+            format!("{} ", a("google-service-account-key-id").text).repeat(FINDINGS_MAX + 1);
         text.push_str(&a("github-token").text);
         let verdict = admit(&[statement(&text)]);
         assert_eq!(verdict.findings().len(), FINDINGS_MAX);

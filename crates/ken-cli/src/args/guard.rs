@@ -31,7 +31,7 @@ pub(crate) enum ScanMode {
 
 /// `ken revoke`.
 #[derive(Debug, Args)]
-#[group(id = "source", required = true, multiple = false, args = ["author", "origin"])]
+#[command(group = clap::ArgGroup::new("source").required(true).args(["author", "origin"]))]
 pub(crate) struct RevokeArgs {
     /// Everything this author made: agent:NAME, peer:NAME …
     #[arg(long, value_name = "ACTOR")]

@@ -78,7 +78,7 @@ fn hold(
     let wanted = id.ok_or_else(|| Failure::usage("name an entry, or --base REV"))?;
     let entry = session.write(|engine, by| {
         let id = engine.find(&wanted)?.id;
-        Ok(engine.hold(id, reason, by)?)
+        Ok(engine.hold(id, &reason, by)?)
     })?;
     session.written(
         &entry,

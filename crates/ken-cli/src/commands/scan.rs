@@ -127,12 +127,12 @@ impl Scan<'_> {
         let scanned = self.guard.scan(text, mode);
         self.files += 1;
         self.status = self.status.max(scanned.status);
-        let found = scanned.findings.into_iter();
+        let found = scanned.findings.iter();
         self.findings.extend(found.map(|it| object(file, it)));
     }
 }
 
-fn object(file: &str, it: ScanFinding) -> (FindingObject, Severity) {
+fn object(file: &str, it: &ScanFinding) -> (FindingObject, Severity) {
     let severity = it.severity;
     let object = FindingObject {
         file: file.to_owned(),

@@ -15,6 +15,7 @@ pub(crate) mod sarif;
 pub(crate) mod table;
 pub(crate) mod worth;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal as _, Write as _};
@@ -22,6 +23,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use clap::error::ErrorKind;
+use ken_engine::guard::without_secrets;
 use ken_engine::notice::Notice;
 use serde::Serialize;
 
@@ -201,6 +203,7 @@ impl Printer {
         match outcome {
             Ok(exit) => exit,
             Err(failure) => {
+                let failure = failure.without_secrets();
                 if !failure.is_closed_pipe {
                     let _ = self.flush();
                     let text = self.failure_text(&failure);
@@ -253,10 +256,17 @@ pub(crate) fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
             .lines()
             .find_map(|line| line.trim().strip_prefix("tip: "));
         let hint = tip.unwrap_or("`ken COMMAND --help` shows what can be given");
-        let failure = Failure::usage(message.trim()).with_hint(hint);
+        let failure = Failure::usage(message.trim())
+            .with_hint(hint)
+            .without_secrets();
         let _ = io::stderr().write_all(error_line(&failure).as_bytes());
     } else {
-        let _ = error.print();
+        let text = error.to_string();
+        // What was typed is repeated, and may have been a secret.
+        match without_secrets(&text) {
+            Cow::Borrowed(_) => drop(error.print()),
+            Cow::Owned(text) => drop(io::stderr().write_all(text.as_bytes())),
+        }
     }
     Exit::Failed
 }

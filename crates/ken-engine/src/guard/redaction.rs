@@ -1,5 +1,6 @@
 //! Secrets replaced before anything is written: in what a tool reported always, elsewhere where the author asks for it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use ken_core::decide::Draft;
@@ -32,6 +33,29 @@ pub(super) fn redacted(guard: &Guard, draft: Draft) -> (Draft, BTreeSet<String>)
             (Draft { about, body }, replacing.prints)
         }
         None => (draft, BTreeSet::new()),
+    }
+}
+
+/// Returns a text that is to be shown or logged, without the secrets somebody typed into it.
+pub fn without_secrets(text: &str) -> Cow<'_, str> {
+    let redacted = redact(&Policy::default(), text, TextMode::Prose);
+    if redacted.replaced.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(redacted.text)
+}
+
+impl Guard {
+    /// Replaces secrets below `told`, where the author asked for it; returns whether any was.
+    pub(crate) fn redact_told(&self, told: &mut Value) -> bool {
+        let mut replacing = Replacing {
+            policy: &self.policy,
+            everywhere: self.redacts,
+            prints: BTreeSet::new(),
+            changed: false,
+        };
+        replacing.walk(told, TextMode::Prose, false);
+        replacing.changed
     }
 }
 

@@ -52,10 +52,10 @@ impl Engine {
     }
 
     /// Keeps an entry from agents until a person lets it out.
-    pub fn hold(&mut self, id: EntryId, reason: Note, by: &Actor) -> Result<Entry, Error> {
+    pub fn hold(&mut self, id: EntryId, reason: &Note, by: &Actor) -> Result<Entry, Error> {
         self.absorb_before_writing()?;
         let entry = self.entry(id)?;
-        self.hold_all(&[entry], &reason, by)?;
+        self.hold_all(&[entry], reason, by)?;
         self.entry(id)
     }
 

@@ -91,10 +91,10 @@ mod tests {
         };
         let proposal = Proposal::new(Kind::Learning, content, vec![citation], origin);
         let id = EventId::new(Timestamp::from_millis(1), 1);
-        match propose(id, proposal).unwrap().body {
-            Body::Proposed(proposed) => proposed,
-            other => panic!("{other:?}"),
-        }
+        let Body::Proposed(proposed) = propose(id, proposal).unwrap().body else {
+            panic!("a proposal proposes");
+        };
+        proposed
     }
 
     #[test]

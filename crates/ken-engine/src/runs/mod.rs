@@ -82,18 +82,16 @@ impl Engine {
             },
         });
         let notes = [opened].into_iter().chain(joined);
-        let notes: Vec<Noted> = notes.map(|note| self.noted(note, by)).collect();
-        for noted in &notes {
-            admitted_note(&self.guard, noted)?;
-        }
+        let notes = notes
+            .map(|note| admitted_note(&self.guard, self.noted(note, by)))
+            .collect::<Result<Vec<Noted>, Error>>()?;
         Store::of(&self.place)?.create(&id, &notes)?;
         self.run(&id)
     }
 
     /// Writes down what happened in an open run.
     pub fn note_run(&mut self, id: &str, note: Note, by: &Actor) -> Result<(), Error> {
-        let noted = self.noted(note, by);
-        admitted_note(&self.guard, &noted)?;
+        let noted = admitted_note(&self.guard, self.noted(note, by))?;
         Store::of(&self.place)?.append(id, &noted)
     }
 
@@ -188,7 +186,13 @@ impl Engine {
 }
 
 /// Notes are files too: no secret gets into one.
-fn admitted_note(guard: &Guard, noted: &Noted) -> Result<(), Error> {
-    let told = serde_json::to_value(noted).unwrap_or_default();
-    guard.admit_text(&told, &noted.by).map(drop)
+fn admitted_note(guard: &Guard, noted: Noted) -> Result<Noted, Error> {
+    let mut told = serde_json::to_value(&noted).unwrap_or_default();
+    let noted = if guard.redact_told(&mut told) {
+        serde_json::from_value(told.clone()).unwrap_or(noted)
+    } else {
+        noted
+    };
+    guard.admit_text(&told, &noted.by)?;
+    Ok(noted)
 }

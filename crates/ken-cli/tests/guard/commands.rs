@@ -1,0 +1,250 @@
+//! `ken scan`, `ken revoke`, `ken quarantine`, `--redact` and the rescan of `ken verify`.
+
+use std::fs;
+
+use insta::assert_snapshot;
+use ken_guard::sample::of_every_rule;
+
+use super::house;
+
+fn secret(rule: &str) -> String {
+    let mut samples = of_every_rule(77).into_iter();
+    samples.find(|it| it.rule == rule).expect("a rule").text
+}
+
+#[test]
+fn a_scan_says_what_and_where_and_never_the_secret() {
+    let (env, _) = house();
+    let token = secret("github-token");
+    env.write("notes/a.md", &format!("fine\nuse {token} for it\n"));
+    env.write("notes/b.txt", "nothing here\n");
+    let run = env.run(["scan", "notes"]);
+    assert_snapshot!(run, @"
+    exit: 1
+    ----- stdout -----
+    notes/a.md:2:5  critical  github-token (github-token, credential)
+    ----- stderr -----
+    2 texts, 1 finding: critical (ken-guard/2)
+    ");
+    let json = env.run(["scan", "notes", "--format", "json"]).json();
+    assert_eq!(json["schema"], "ken.scan.v1");
+    assert_eq!(json["findings"][0]["span"][0], 9);
+    let piped = env.run_with(&format!("key {token}"), ["scan", "-"]);
+    assert_eq!(
+        (piped.exit, piped.stdout.contains(&token)),
+        (1, false),
+        "{piped}"
+    );
+    assert_eq!(env.run_with("all is well", ["scan"]).exit, 0);
+}
+
+#[test]
+fn redacting_writes_the_text_without_its_secret_and_knows_it_again() {
+    let (env, _) = house();
+    let statement = "The staging password is Blue42fish! since May";
+    let add = |extra: &[&str], statement: &str| {
+        let args = [
+            "add",
+            "--kind",
+            "learning",
+            "--statement",
+            statement,
+            "--cite",
+            "pr:1",
+        ];
+        env.run(args.iter().chain(extra))
+    };
+    assert_eq!(add(&[], statement).exit, 1);
+    let id = add(&["--redact"], statement).success().line();
+    let shown = env.run(["show", &id]).success().stdout;
+    assert!(
+        shown.contains("The staging password is [REDACTED:password] since May"),
+        "{shown}"
+    );
+    // Without its surroundings nobody would take it for a secret, had it not been one before.
+    let again = add(&[], "Nobody may type Blue42fish! into a form");
+    assert!(again.stderr.contains("known secret"), "{again}");
+}
+
+#[test]
+fn revoking_an_author_takes_everything_of_it_out_of_answers_and_can_be_taken_back() {
+    let (env, _) = house();
+    for statement in [
+        "Refunds are queued for a minute",
+        "Refunds are sent as one batch",
+    ] {
+        let args = [
+            "add",
+            "--kind",
+            "learning",
+            "--statement",
+            statement,
+            "--cite",
+            "pr:1",
+            "--by",
+            "agent:evil",
+        ];
+        let _ = env.run(args).success();
+    }
+    let found = || env.run(["search", "--mean", "refunds queued batch"]).stdout;
+    assert!(found().contains("Refunds are"), "{}", found());
+    assert_snapshot!(env.run(["revoke", "--author", "agent:evil"]), @"
+    exit: 0
+    ----- stdout -----
+    agent:evil
+    ----- stderr -----
+    revoked: agents are not shown the 2 entries from it any more
+    hint: `ken revoke --author agent:evil --undo` takes it back
+    ");
+    assert!(!found().contains("Refunds are"), "{}", found());
+    assert_snapshot!(env.run(["revoke", "--author", "agent:evil"]), @"
+    exit: 1
+    ----- stderr -----
+    error: agent:evil is revoked already
+    ");
+    assert_snapshot!(env.run(["revoke", "--origin", "agent", "--by", "agent:evil"]), @"
+    exit: 1
+    ----- stderr -----
+    error: revoking a source is for a person to decide; agent:evil is not one
+
+    hint: ask a person to run this command
+    ");
+    let _ = env
+        .run(["revoke", "--author", "agent:evil", "--undo"])
+        .success();
+    assert!(found().contains("Refunds are"));
+    let _ = env.run(["revoke", "--origin", "agent"]).success();
+    assert!(!found().contains("Refunds are"));
+}
+
+#[test]
+fn what_waits_for_a_person_is_listed_with_its_reason() {
+    let (env, id) = house();
+    let args = [
+        "add",
+        "--kind",
+        "commit-norm",
+        "--statement",
+        "Commits have a number",
+        "--cite",
+        "pr:1",
+        "--by",
+        "agent:x",
+    ];
+    let norm = env.run(args).success().line();
+    let _ = env
+        .run([
+            "quarantine",
+            "hold",
+            &id,
+            "--reason",
+            "nobody remembers this",
+        ])
+        .success();
+    assert_snapshot!(env.run(["quarantine", "list"]), @"
+    exit: 0
+    ----- stdout -----
+    N-h9xr3ac9  a norm needs a person
+      Commits have a number
+    L-205zr7j2  nobody remembers this
+      A retried charge needs its key, or the customer pays twice
+    ----- stderr -----
+    2 entries wait for a person
+    hint: `ken show ID` shows all of it, `ken quarantine lift ID --reason …` lets it out, `ken retract ID` takes it back
+    ");
+    let brief = env.run(["brief", "commit", "--by", "agent:y"]).stdout;
+    assert!(!brief.contains("Commits have a number"), "{brief}");
+    let _ = env
+        .run(["quarantine", "lift", &norm, "--reason", "we do"])
+        .success();
+    let brief = env.run(["brief", "commit", "--by", "agent:y"]).stdout;
+    assert!(brief.contains("Commits have a number"), "{brief}");
+}
+
+#[test]
+fn what_a_merged_fork_brought_is_held_whatever_it_claims() {
+    let (env, _) = house();
+    env.git(["checkout", "-qb", "fork"]);
+    let args = [
+        "add",
+        "--kind",
+        "learning",
+        "--statement",
+        "Refunds need no review",
+        "--cite",
+        "pr:1",
+        "--by",
+        "human:ada@example.org",
+    ];
+    let theirs = env.run(args).success().line();
+    env.git(["add", "-A"]);
+    env.git(["commit", "-qm", "From outside"]);
+    let found = || {
+        env.run(["search", "--mean", "refunds need no review"])
+            .stdout
+    };
+    assert!(found().contains("Refunds need no review"));
+    let held = env
+        .run([
+            "quarantine",
+            "hold",
+            "--base",
+            "main",
+            "--reason",
+            "from a fork",
+        ])
+        .success();
+    assert_eq!(held.line(), theirs);
+    assert!(!found().contains("Refunds need no review"), "{}", found());
+}
+
+#[test]
+fn lines_that_todays_rules_would_refuse_are_reported() {
+    let (env, _) = house();
+    // A line that came in by a merge, written by rules that did not know the format.
+    let statement = format!("The hook is {}", secret("stripe-key"));
+    let args = [
+        "add",
+        "--kind",
+        "learning",
+        "--statement",
+        "The hook is HERE",
+        "--cite",
+        "pr:1",
+    ];
+    let _ = env.run(args).success();
+    let folder = env.root().join(".ken/semantic/v1");
+    let mut changed = false;
+    for file in fs::read_dir(folder).unwrap().flatten() {
+        let text = fs::read_to_string(file.path()).unwrap_or_default();
+        if text.contains("The hook is HERE") {
+            // The sum covers the text, so a forged line has to carry the right one.
+            let forged =
+                ken_core::event::Recorded::parse(text.lines().last().unwrap().as_bytes()).unwrap();
+            let mut event = forged.event.clone();
+            let ken_core::event::Body::Proposed(proposed) = &mut event.body else {
+                panic!("the last line is the proposal");
+            };
+            proposed.content.statement = statement.parse().unwrap();
+            let line = ken_core::event::Recorded::new(event).line().to_owned();
+            let kept: String = text
+                .lines()
+                .rev()
+                .skip(1)
+                .map(|line| format!("{line}\n"))
+                .collect();
+            fs::write(file.path(), format!("{kept}{line}\n")).unwrap();
+            changed = true;
+        }
+    }
+    assert!(changed);
+    fs::remove_dir_all(env.root().join(".ken/.index")).unwrap();
+    let run = env.run(["verify"]);
+    assert_eq!(run.exit, 1, "{run}");
+    assert!(
+        run.to_string()
+            .contains("would be refused today: stripe key in `statement`"),
+        "{run}"
+    );
+    assert!(!run.to_string().contains(&secret("stripe-key")));
+}

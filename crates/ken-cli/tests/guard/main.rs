@@ -1,0 +1,31 @@
+//! The guard through the real program: no secret leaves a trace, no attack becomes approved without a person.
+
+mod attacks;
+mod canaries;
+mod commands;
+
+use ken_testkit::test_env::TestEnv;
+
+/// A repository with a ledger, one file and one entry a person wrote.
+fn house() -> (TestEnv, String) {
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_ken")).in_git();
+    let _ = env.run(["init"]).success();
+    env.write("src/pay.rs", "pub fn charge() -> bool {\n    true\n}\n");
+    let id = env
+        .run([
+            "add",
+            "--kind",
+            "learning",
+            "--statement",
+            "A retried charge needs its key, or the customer pays twice",
+            "--anchor",
+            "src/pay.rs#charge",
+            "--cite",
+            "pr:142",
+        ])
+        .success()
+        .line();
+    env.git(["add", "-A"]);
+    env.git(["commit", "-qm", "What we know"]);
+    (env, id)
+}
