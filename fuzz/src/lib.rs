@@ -5,6 +5,7 @@
 
 use ken_anchor::{Outline, outline};
 use ken_core::condition::{Condition, parse};
+use ken_guard::{Field, Policy, TextMode, Verdict, admit, redact};
 use ken_ledger::segment::{raw_lines, read_segment};
 
 /// The conditions a fuzz input is tried as: as it is, and behind each scheme, which a fuzzer rarely guesses.
@@ -83,4 +84,52 @@ pub fn source(data: &[u8]) {
         Some(names(&found)),
         "kept otherwise"
     );
+}
+
+/// How a fuzz input is read by the guard; the first byte picks one.
+const MODES: [TextMode; 3] = [TextMode::Prose, TextMode::Statement, TextMode::Code];
+
+/// Takes the first byte as the way to read the rest.
+fn as_text(data: &[u8]) -> Option<(TextMode, &str)> {
+    let (first, rest) = data.split_first()?;
+    let mode = MODES[usize::from(*first) % MODES.len()];
+    Some((mode, str::from_utf8(rest).ok()?))
+}
+
+/// Scans a text, in its raw and its normalised form and behind encodings: no panic, and every finding lies in the text.
+pub fn normalise(data: &[u8]) {
+    let Some((mode, text)) = as_text(data) else {
+        return;
+    };
+    let field = Field {
+        name: "text",
+        text,
+        mode,
+    };
+    let verdict = admit(&Policy::default(), &[field]);
+    for finding in verdict.findings() {
+        assert!(!finding.span.is_empty(), "an empty finding");
+        assert!(
+            text.get(finding.span.clone()).is_some(),
+            "a finding inside a character"
+        );
+    }
+    if let Verdict::Admit { findings, .. } = &verdict {
+        assert!(
+            !findings.iter().any(|it| it.rule.starts_with("hidden-")),
+            "hidden and let in"
+        );
+    }
+}
+
+/// Redacts a text: no panic, no secret is left, and redacting again changes nothing.
+pub fn redact_again(data: &[u8]) {
+    let Some((mode, text)) = as_text(data) else {
+        return;
+    };
+    let policy = Policy::default();
+    let once = redact(&policy, text, mode);
+    let twice = redact(&policy, &once.text, mode);
+    assert!(twice.replaced.is_empty(), "a secret was left");
+    assert_eq!(twice.text, once.text, "redacted otherwise");
 }

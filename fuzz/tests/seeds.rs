@@ -31,3 +31,13 @@ fn segments() {
 fn sources() {
     run("source", ken_fuzz::source);
 }
+
+#[test]
+fn scans() {
+    run("normalise", ken_fuzz::normalise);
+}
+
+#[test]
+fn redactions() {
+    run("redact", ken_fuzz::redact_again);
+}

@@ -5,6 +5,7 @@
 
 mod labelled;
 mod prose;
+mod surfaced;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -115,6 +116,7 @@ pub(super) fn report(dir: &Path, verbose: bool) -> Result<Vec<Finding>, String> 
     rows.extend(prose::documentation(verbose)?);
     rows.push(hidden_characters());
     rows.extend(labelled::attacks(dir, verbose)?);
+    rows.extend(surfaced::attacks(&labelled::goals(dir)?)?);
     println!("| what | figure | bar | |\n|---|---|---|---|");
     for row in &rows {
         let verdict = match row.holds {

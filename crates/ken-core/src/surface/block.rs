@@ -11,6 +11,7 @@ use crate::content::{Content, Detail, Spike, SpikeConfidence};
 use crate::entry::Entry;
 use crate::facts::Validity;
 use crate::kind::{Kind, Prefix};
+use crate::status::Status;
 use crate::text::{shortened, visible, word};
 
 /// Said when nothing is relevant, word for word: agents write it into their reports.
@@ -116,12 +117,22 @@ pub(super) fn entry_text(finding: &Finding<'_>, tier: Tier, folder: &str) -> Str
     out
 }
 
+/// Its status; what only agents found again is not said to be anybody's approval.
+fn standing(finding: &Finding<'_>) -> String {
+    let status = finding.facts.status;
+    let found_again = 0 < finding.entry.confirmation.independent;
+    if status == Status::Verified && found_again && finding.entry.is_agents_word() {
+        return format!("{} by agents only", status.name());
+    }
+    status.name().to_owned()
+}
+
 /// What an entry is and how far to trust it, in a few words.
 fn header(finding: &Finding<'_>, content: &Content) -> String {
     let facts = finding.facts;
     let mut words = vec![
         finding.entry.kind().map_or("", Kind::name).to_owned(),
-        facts.status.name().to_owned(),
+        standing(finding),
         format!("confidence {:.2}", facts.posterior.mean()),
     ];
     match facts.validity {

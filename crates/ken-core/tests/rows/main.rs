@@ -6,4 +6,5 @@ mod drift;
 mod lifecycle;
 mod pairs;
 mod requirements;
+mod sources;
 mod stage;

@@ -99,6 +99,11 @@ impl Stage {
         id
     }
 
+    /// Returns an id nobody has.
+    pub(crate) fn fresh(&mut self) -> EventId {
+        EventId::new(self.now, self.ids.random())
+    }
+
     pub(crate) fn propose(&mut self, it: Proposal) -> EntryId {
         let id = EventId::new(self.now, self.ids.random());
         let entry = EntryId::created_by(id, it.kind);

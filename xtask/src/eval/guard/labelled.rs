@@ -218,6 +218,15 @@ pub(super) fn attacks(dir: &Path, verbose: bool) -> Result<Vec<Row>, String> {
     ])
 }
 
+/// Returns what attackers of a public benchmark wanted done.
+pub(super) fn goals(dir: &Path) -> Result<Vec<String>, String> {
+    let goals = read(&dir.join("injection_agentdojo_goals.jsonl.gz"))?;
+    Ok(goals
+        .into_iter()
+        .map(|it| it.text.replace('\n', " "))
+        .collect())
+}
+
 fn read(path: &Path) -> Result<Vec<Labelled>, String> {
     let said = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
     let file = File::open(path).map_err(|e| said(&e))?;

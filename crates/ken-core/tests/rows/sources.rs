@@ -1,0 +1,172 @@
+//! Where entries come from: what is made of several is trusted as the least, one source cannot fill an answer, and one
+//! event turns a source off.
+
+use ken_core::decide::{self, Refusal};
+use ken_core::entry::Entry;
+use ken_core::event::{AdmissionVerdict, Body, Origin, Switch};
+use ken_core::facts::EntryFacts;
+use ken_core::fold::fold_entry;
+use ken_core::kind::Kind;
+use ken_core::score::{Withheld, withheld};
+use ken_core::source::Source;
+use ken_core::surface::{Finding, Page, Room, SHARE_PERCENT};
+use ken_core::time::Timestamp;
+use ken_core::workspace::{Workspace, fold_workspace};
+use ken_testkit::build::Scribe;
+
+use crate::stage::{Stage, proposal};
+
+fn from(scribe: &mut Scribe, origin: Origin, statement: &str) -> Entry {
+    let (id, copy) = scribe.propose_with(Kind::Learning, statement, |data| data.origin = origin);
+    fold_entry(id, [&copy.event]).unwrap()
+}
+
+#[test]
+fn what_is_made_of_several_is_trusted_as_the_least_of_them() {
+    let mut stage = Stage::new();
+    let target = stage.add(Kind::Learning, "Retries need a key");
+    let own = stage.entry(target).created.unwrap().origin;
+    let mut foreign = proposal(Kind::Learning, "Retries need a key, they say");
+    foreign.origin = Origin::Web;
+    let source = stage.propose(foreign);
+    let draft = decide::merge(&stage.entry(target), &[stage.entry(source)], None).unwrap();
+    stage.write(draft);
+    assert_ne!(own, Origin::Web);
+    assert_eq!(stage.entry(target).created.unwrap().origin, Origin::Web);
+}
+
+#[test]
+fn what_is_quarantined_does_not_get_out_by_being_merged() {
+    let mut stage = Stage::new();
+    let target = stage.add(Kind::Learning, "Retries need a key");
+    let source = stage.add(Kind::Learning, "Retries need a key, they say");
+    let body = decide::set_overlay(
+        &stage.entry(source),
+        ken_core::event::Overlay::Annotate,
+        Switch::On,
+        None,
+    );
+    let id = stage.fresh();
+    stage.write_as(id, body.unwrap(), AdmissionVerdict::Quarantined);
+    let held = stage.entry(source);
+    assert_eq!(held.quarantine, [id], "any event may hold an entry");
+    let refused = decide::merge(&stage.entry(target), &[held], None);
+    assert_eq!(refused, Err(Refusal::Quarantined(source)));
+}
+
+#[test]
+fn one_event_turns_a_source_off_and_one_turns_it_on_again() {
+    let mut stage = Stage::new();
+    let entry = stage.add(Kind::Learning, "Retries need a key");
+    let entry = stage.entry(entry);
+    let created = entry.created.clone().unwrap();
+    for source in [Source::Author(created.by), Source::Origin(created.origin)] {
+        let by = "human:ada".parse().unwrap();
+        let on = decide::revoke(
+            &Workspace::default(),
+            source.clone(),
+            Switch::On,
+            Vec::new(),
+            &by,
+        );
+        let first = stage.write(on.unwrap());
+        let revoked = fold_workspace(&stage.events);
+        assert!(revoked.is_revoked(&entry), "{source}");
+        let mut facts = EntryFacts::of(&entry, None, Timestamp::from_millis(0));
+        facts.revoked = revoked.is_revoked(&entry);
+        assert_eq!(withheld(&entry, &facts), Some(Withheld::Revoked));
+        let twice = decide::revoke(&revoked, source.clone(), Switch::On, Vec::new(), &by);
+        assert_eq!(twice, Err(Refusal::AlreadyRevoked(source.clone())));
+        let off = decide::revoke(&revoked, source.clone(), Switch::Off, vec![first], &by);
+        stage.write(off.unwrap());
+        let after = fold_workspace(&stage.events);
+        assert!(!after.is_revoked(&entry), "{source}");
+        let never = decide::revoke(&after, source.clone(), Switch::Off, Vec::new(), &by);
+        assert_eq!(never, Err(Refusal::NotRevoked(source)));
+    }
+}
+
+#[test]
+fn no_agent_revokes_a_source() {
+    let by = "agent:x".parse().unwrap();
+    let source = Source::Origin(Origin::Human);
+    let refused = decide::revoke(&Workspace::default(), source, Switch::On, Vec::new(), &by);
+    assert!(
+        matches!(refused, Err(Refusal::PersonNeeded { .. })),
+        "{refused:?}"
+    );
+    let body = Body::OriginRevoked(ken_core::event::OriginRevoked {
+        source: Source::Origin(Origin::Web),
+        state: Switch::On,
+        replaces: Vec::new(),
+    });
+    let json = body.to_json().unwrap();
+    assert_eq!(json["source"], "origin:web");
+    assert_eq!(body.reread(&json), Some(body));
+}
+
+/// Shows the given entries, best first, with room for so many.
+fn shown(entries: &[Entry], cap: usize) -> Vec<usize> {
+    let facts: Vec<EntryFacts> = entries
+        .iter()
+        .map(|entry| EntryFacts::of(entry, None, Timestamp::from_millis(0)))
+        .collect();
+    let findings: Vec<Finding<'_>> = entries
+        .iter()
+        .zip(&facts)
+        .map(|(entry, facts)| Finding {
+            entry,
+            facts,
+            score: 0.5,
+            conflicts: &[],
+        })
+        .collect();
+    let room = Room {
+        cap,
+        budget: usize::MAX,
+        tier: None,
+        role: None,
+        folder: ".ken/entries",
+        tokens: &|text| text.len(),
+    };
+    let page = Page::of(&findings, &room);
+    let place = |id| entries.iter().position(|entry| entry.id == id);
+    page.shown.iter().filter_map(|it| place(it.id)).collect()
+}
+
+#[test]
+fn one_author_fills_no_answer_while_others_have_something_to_say() {
+    let (mut one, mut other) = (Scribe::new(1), Scribe::new(2));
+    other.by("agent:other");
+    one.by("agent:flood");
+    let mut entries: Vec<Entry> = (0..6)
+        .map(|n| from(&mut one, Origin::Agent, &format!("Flooding number {n}")))
+        .collect();
+    entries.extend((0..2).map(|n| from(&mut other, Origin::Agent, &format!("Quiet word {n}"))));
+    let most = 5 * SHARE_PERCENT / 100;
+    let page = shown(&entries, 5);
+    assert_eq!(page.iter().filter(|at| **at < 6).count(), most, "{page:?}");
+    assert!(page.contains(&6) && page.contains(&7), "{page:?}");
+    assert_eq!(
+        shown(&entries[..6], 5).len(),
+        5,
+        "alone it may fill what is left"
+    );
+}
+
+#[test]
+fn what_comes_from_outside_never_fills_an_answer_and_people_may() {
+    let mut scribe = Scribe::new(3);
+    let most = 5 * SHARE_PERCENT / 100;
+    for (origin, expected) in [
+        (Origin::Peer, most),
+        (Origin::Web, most),
+        (Origin::Human, 5),
+    ] {
+        let entries: Vec<Entry> = (0..6)
+            .map(|n| from(&mut scribe, origin, &format!("From {} {n}", origin.name())))
+            .collect();
+        assert_eq!(shown(&entries, 5).len(), expected, "{}", origin.name());
+        assert_eq!(shown(&entries, 1).len(), 1, "one place is a full share");
+    }
+}
