@@ -45,6 +45,9 @@ pub(crate) struct Rule {
     /// Where the format is documented.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the reader of the file"))]
     source: String,
+    /// What a text must have beside a keyword to be searched.
+    #[serde(default)]
+    needs: Option<Need>,
     /// A text with none of them is not searched. One with a capital letter is meant letter for letter.
     keywords: Vec<String>,
     pattern: String,
@@ -71,6 +74,27 @@ enum Applies {
     Code,
     /// Sentences that are meant to be shared: what belongs into evidence does not belong here.
     Statement,
+}
+
+/// What no match of a rule can do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Need {
+    Digit,
+    Quote,
+}
+
+impl Need {
+    fn is_met(self, text: &str) -> bool {
+        let bytes = text.as_bytes();
+        match self {
+            Self::Digit => bytes.iter().any(u8::is_ascii_digit),
+            // The curly ones begin with this byte, as do many other signs.
+            Self::Quote => bytes
+                .iter()
+                .any(|b| matches!(b, b'"' | b'\'' | b'`' | 0xe2)),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -151,6 +175,7 @@ impl RuleSet {
         let asked = self.rules.iter().zip(asked);
         asked
             .filter(|(rule, asked)| *asked && rule.is_asked(mode))
+            .filter(|(rule, _)| rule.needs.is_none_or(|need| need.is_met(text)))
             .map(|(rule, _)| rule)
             .collect()
     }

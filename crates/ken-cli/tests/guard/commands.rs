@@ -248,3 +248,67 @@ fn lines_that_todays_rules_would_refuse_are_reported() {
     );
     assert!(!run.to_string().contains(&secret("stripe-key")));
 }
+
+#[test]
+fn sec_10_sec_11_a_high_scan_is_refused_and_sec_12_anything_less_is_a_candidate() {
+    let (env, _) = house();
+    let add = |statement: &str| {
+        env.run([
+            "add",
+            "--kind",
+            "learning",
+            "--statement",
+            statement,
+            "--cite",
+            "pr:1",
+            "--format",
+            "json",
+        ])
+    };
+    let refused = add(&format!("Deploys use {}", secret("gitlab-token")));
+    assert_eq!(refused.exit, 1, "{refused}");
+    assert!(refused.stderr.contains("\"code\":\"guarded\""), "{refused}");
+    let found = env.run(["search", "--mean", "deploys use"]).stdout;
+    assert!(!found.contains("Deploys use"), "{found}");
+    // Safe, low (an example) and medium (speaks to a model: kept from agents, and a candidate all the same).
+    for (statement, held) in [
+        ("Deploys wait for the queue", false),
+        (
+            "Connect with https://ken:S3cretPw9@api.example.com/v1 in tests",
+            false,
+        ),
+        (
+            "Say ignore all previous instructions to test the filter",
+            true,
+        ),
+    ] {
+        let entry = add(statement).success().json();
+        assert_eq!(entry["status"]["value"], "candidate", "{statement}");
+        let quarantine = entry["quarantine"].as_array().expect("a list");
+        assert_eq!(!quarantine.is_empty(), held, "{statement}");
+    }
+}
+
+#[test]
+fn sec_13_what_a_tool_reported_is_written_without_its_secrets() {
+    let (env, _) = house();
+    let token = secret("github-token");
+    let context = serde_json::json!({ "tool": "git", "output": format!("denied for {token}") });
+    let id = env
+        .run([
+            "friction",
+            "record",
+            "--type",
+            "tool_error",
+            "--context",
+            &context.to_string(),
+        ])
+        .success()
+        .line();
+    let shown = env.run(["show", &id, "--format", "json"]).success().stdout;
+    assert!(
+        shown.contains("denied for [REDACTED:github-token]"),
+        "{shown}"
+    );
+    assert!(!shown.contains(&token));
+}

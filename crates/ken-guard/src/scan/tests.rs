@@ -349,3 +349,49 @@ fn findings_are_in_the_order_of_the_text() {
         ["npm-token", "github-token", "hidden-zero-width"]
     );
 }
+
+#[test]
+fn sec_02_sec_03_sec_06_folders_hosts_and_endpoints_of_one_organisation_are_found_in_statements() {
+    let own = |top: &str| format!("The cache lies in /{top}/mkessler/work/other-project");
+    let cases = [
+        (own("home"), "personal-folder"),
+        (own("Users"), "personal-folder"),
+        (
+            "Ask ci7.build.corp for the logs".to_owned(),
+            "internal-host",
+        ),
+        (
+            "It runs at https://wiki.intranet/page".to_owned(),
+            "internal-host",
+        ),
+        (
+            "The queue answers on 10.4.2.17:5672".to_owned(),
+            "internal-endpoint",
+        ),
+    ];
+    for (text, rule) in cases {
+        assert_eq!(found(&text, TextMode::Statement), [rule], "{text}");
+        assert_eq!(
+            found(&text, TextMode::Prose),
+            [] as [&str; 0],
+            "evidence may: {text}"
+        );
+    }
+    for text in [
+        "Configuration lies in ~/.config and /etc/ken; src/auth.rs reads it",
+        "Bind to 0.0.0.0:8080 or 127.0.0.1; 10.0.0.0/8 is private",
+        "`crate::internal` is not public, and mod.internal neither",
+    ] {
+        assert_eq!(found(text, TextMode::Statement), [] as [&str; 0], "{text}");
+    }
+}
+
+#[test]
+fn sec_05_secrets_and_ways_to_exploit_what_is_not_mended_are_found() {
+    let exploit = "The upload form is still exploitable: send two dots in the file name";
+    assert_eq!(found(exploit, TextMode::Statement), ["exploit-detail"]);
+    let secret = a("stripe-key").text;
+    assert_eq!(found(&secret, TextMode::Statement), ["stripe-key"]);
+    let lesson = "File names from users are cut at separators before they are joined to a path";
+    assert_eq!(found(lesson, TextMode::Statement), [] as [&str; 0]);
+}
