@@ -85,7 +85,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("ken-cli", &["ken-core", "ken-engine"]),
     // These four never ship.
-    ("ken-fuzz", &["ken-anchor", "ken-core", "ken-ledger"]),
+    (
+        "ken-fuzz",
+        &["ken-anchor", "ken-core", "ken-guard", "ken-ledger"],
+    ),
     ("ken-lab", &["ken-core"]),
     (
         "ken-testkit",

@@ -24,7 +24,7 @@ use crate::time::Timestamp;
 pub use configure::configure;
 pub use entry_changes::{
     archive, blank, cite, confirm, lift_quarantine, link, reanchor, restore, retract, revise,
-    set_overlay, set_status,
+    set_overlay, set_status, worded_by,
 };
 pub use lessons::{
     FEEDBACK_WEIGHT_MILLI, after_gain, after_run, effects, feedback, find_again, reset_confidence,

@@ -196,8 +196,8 @@ pub struct History {
 impl Entry {
     /// Returns whether no person wrote it or agreed with it: what agents found again, agents may have agreed on.
     pub fn is_agents_word(&self) -> bool {
-        let by_person = self.created.as_ref().is_some_and(|it| it.by.is_human());
-        !by_person && self.confirmation.manual == 0
+        let origin = self.created.as_ref().map(|it| it.origin);
+        origin != Some(Origin::Human) && self.confirmation.manual == 0
     }
 
     /// Returns the kind, once the proposal is known.

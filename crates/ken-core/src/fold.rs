@@ -155,11 +155,13 @@ impl<'a> EntryFold<'a> {
         })
     }
 
-    /// What several entries became is trusted no more than the least of them.
+    /// What several entries became, or somebody reworded, is trusted no more than the least of them.
     fn origin(&self, own: Origin) -> Origin {
         let merged = self.all::<Merged>().filter(|(_, it)| it.target == self.id);
+        let reworded = self.all::<Revised>().filter_map(|(_, it)| it.origin);
         merged
             .filter_map(|(_, it)| it.origin)
+            .chain(reworded)
             .fold(own, Origin::least)
     }
 

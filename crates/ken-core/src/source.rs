@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::actor::{Actor, ActorError};
+use crate::actor::{Actor, ActorError, Role};
 use crate::event::Origin;
 use crate::text_form::text_form;
 
@@ -46,6 +46,17 @@ impl Origin {
             Self::Import => "import",
             Self::Peer => "peer",
             Self::Web => "web",
+        }
+    }
+
+    /// Returns where text of `actor` comes from.
+    pub fn of(actor: &Actor) -> Self {
+        match actor.role() {
+            Role::Human => Self::Human,
+            Role::Agent => Self::Agent,
+            Role::Ci => Self::Ci,
+            Role::Import => Self::Import,
+            Role::Peer => Self::Peer,
         }
     }
 

@@ -79,8 +79,9 @@ impl Engine {
         by: &Actor,
     ) -> Result<Entry, Error> {
         self.ground_changes(&mut changes)?;
-        self.change(id, by, |entry, _| {
-            decide::revise(entry, changes, None, Channel::Command, reason)
+        self.change(id, by, |entry, by| {
+            let draft = decide::revise(entry, changes, None, Channel::Command, reason)?;
+            Ok(decide::worded_by(draft, entry, by))
         })
     }
 

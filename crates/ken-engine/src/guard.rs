@@ -1,7 +1,7 @@
 //! The one door: every draft passes the guard before it becomes an event.
 //!
 //! Three things decide, and what they decide is recorded: what the rules find in the text, what the entry is worth before
-//! anybody used it ([`worth`]), and where it comes from. Poisoned advice has no signature, so the last one holds where
+//! anybody used it (`worth`), and where it comes from. Poisoned advice has no signature, so the last one holds where
 //! patterns cannot: what comes from outside this workspace, and norms that no person wrote, wait for a person.
 
 mod home;
@@ -13,10 +13,13 @@ mod worth;
 
 use ken_core::actor::Actor;
 use ken_core::decide::{Draft, Refusal};
-use ken_core::event::{Admission, AdmissionVerdict, Body, Proposed, ScanStatus, Subject};
+use ken_core::event::{
+    Admission, AdmissionVerdict, ArchiveReason, Body, Overlay, Proposed, ScanStatus, Subject,
+};
 use ken_core::kind::Memory;
+use ken_core::status::Status as EntryStatus;
 use ken_guard::admission::{Reach, Weighed, weigh};
-use ken_guard::{Field, Policy, RULE_SET, TextMode, Verdict, admit};
+use ken_guard::{Field, Finding, Policy, RULE_SET, TextMode, Verdict, admit};
 use serde_json::Value;
 
 use crate::error::Error;
@@ -50,8 +53,13 @@ impl Guard {
         norms_are_peoples(&draft, by)?;
         let (draft, redacted) = redaction::redacted(self, draft);
         let told = draft.body.to_json().unwrap_or_default();
-        let mut admission = self.admit_text(&told, by)?;
+        let (mut admission, findings) = self.judge(&told, by)?;
         admission.redacted = redacted;
+        let held = admission.verdict == AdmissionVerdict::Quarantined;
+        if held && !by.is_human() && !matches!(draft.body, Body::Proposed(_)) {
+            // It would keep what somebody else wrote from being shown.
+            return Err(Error::Guarded(findings));
+        }
         if let Body::Proposed(proposed) = &draft.body {
             self.weigh(proposed, &mut admission)?;
             if let Some(why) = waits_for_a_person(proposed, by) {
@@ -64,6 +72,11 @@ impl Guard {
 
     /// Asks the rules about every text in `told`, which `by` says.
     pub(crate) fn admit_text(&self, told: &Value, by: &Actor) -> Result<Admission, Error> {
+        Ok(self.judge(told, by)?.0)
+    }
+
+    /// Like [`Self::admit_text`], with what was found.
+    fn judge(&self, told: &Value, by: &Actor) -> Result<(Admission, Vec<Finding>), Error> {
         let texts = texts_of(told, by);
         let fields: Vec<Field<'_>> = texts.iter().map(Text::as_field).collect();
         let verdict = admit(&self.policy, &fields);
@@ -74,14 +87,14 @@ impl Guard {
             ..Admission::clean(RULE_SET)
         };
         match verdict {
-            Verdict::Admit { .. } => {}
-            Verdict::Quarantine { why, .. } => {
+            Verdict::Admit { findings, .. } => Ok((admission, findings)),
+            Verdict::Quarantine { why, findings, .. } => {
                 admission.verdict = AdmissionVerdict::Quarantined;
                 admission.held_for = Some(why);
+                Ok((admission, findings))
             }
-            Verdict::Reject { findings, .. } => return Err(Error::Guarded(findings)),
+            Verdict::Reject { findings, .. } => Err(Error::Guarded(findings)),
         }
-        Ok(admission)
     }
 
     /// Weighs a new entry by its seven signals.
@@ -116,29 +129,45 @@ fn waits_for_a_person(proposed: &Proposed, by: &Actor) -> Option<&'static str> {
     (norm && !by.is_human()).then_some("a norm needs a person")
 }
 
-/// What binds everybody is worded, replaced and taken back by people.
+/// What binds everybody is worded, laid aside and brought back by people.
 fn norms_are_peoples(draft: &Draft, by: &Actor) -> Result<(), Refusal> {
-    let body = &draft.body;
-    let what = if matches!(body, Body::Revised(_)) {
-        "rewording a norm"
-    } else if matches!(body, Body::Merged(_)) {
-        "merging into a norm"
-    } else if matches!(body, Body::Superseded(_)) {
-        "superseding a norm"
-    } else if matches!(body, Body::Retracted(_)) {
-        "retracting a norm"
-    } else {
-        return Ok(());
-    };
-    let about_norm = draft.about.iter().any(|subject| match subject {
+    let norm = |subject: &Subject| match subject {
         Subject::Entry(id) => id.prefix().memory() == Memory::Procedural,
         Subject::Other(_) => false,
-    });
-    if about_norm && !by.is_human() {
-        let by = by.clone();
-        return Err(Refusal::PersonNeeded { what, by });
+    };
+    if by.is_human() || !draft.about.iter().any(norm) {
+        return Ok(());
     }
-    Ok(())
+    match peoples(&draft.body) {
+        Some(what) => Err(Refusal::PersonNeeded {
+            what,
+            by: by.clone(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Returns what an event does to a norm that is for people to do.
+fn peoples(body: &Body) -> Option<&'static str> {
+    if let Body::Archived(data) = body {
+        return (data.because != ArchiveReason::Decay).then_some("laying a norm aside");
+    }
+    if let Body::OverlaySet(data) = body {
+        let hides = matches!(data.overlay, Overlay::Mute | Overlay::Invalidate);
+        return hides.then_some("hiding a norm");
+    }
+    if let Body::StatusChanged(data) = body {
+        let hides = matches!(data.to, EntryStatus::Rejected | EntryStatus::Stale);
+        return hides.then_some("rejecting a norm");
+    }
+    let kinds: [(bool, &'static str); 5] = [
+        (matches!(body, Body::Revised(_)), "rewording a norm"),
+        (matches!(body, Body::Merged(_)), "merging into a norm"),
+        (matches!(body, Body::Superseded(_)), "superseding a norm"),
+        (matches!(body, Body::Retracted(_)), "retracting a norm"),
+        (matches!(body, Body::Restored(_)), "bringing a norm back"),
+    ];
+    kinds.iter().find(|(is, _)| *is).map(|(_, what)| *what)
 }
 
 /// A text of a draft, with the name of the field it stands in.

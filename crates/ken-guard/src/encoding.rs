@@ -12,10 +12,10 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 const BASE64_CHARS_MIN: usize = 24;
 const HEX_CHARS_MIN: usize = 32;
 
-/// Longer runs are binary data; the secret formats are found in their first part.
+/// Longer runs are binary data and left alone.
 const RUN_CHARS_MAX: usize = 16 * 1024;
 
-/// At most this many runs of one text are looked into: an attacker pays for more in refused bytes elsewhere.
+/// At most this many runs of one text are looked into; the raw text is searched whatever it holds.
 const RUNS_MAX: usize = 64;
 
 /// A run of encoded text and what it says.

@@ -1,7 +1,8 @@
 //! Tells a secret from the placeholder or the example that documentation puts in its place.
 //!
-//! A rule's expression says what has the shape of a secret; a judge here says whether the match is one. In
-//! doubt it is: a refused placeholder costs a rewording, a stored secret a rotation.
+//! A rule's expression says what has the shape of a secret; a judge here says whether the match is one. For formats a
+//! provider documents the doubt is in favour of a secret; for what a text merely calls a password or a key it is not,
+//! because code is full of such words.
 
 mod host;
 mod shape;
@@ -102,6 +103,17 @@ impl<'t> Match<'t> {
     }
 }
 
+impl<'t> Match<'t> {
+    /// Returns this match with another text in the secret's place.
+    pub(crate) fn with_secret(self, secret: &'t str) -> Self {
+        Self {
+            secret,
+            body: secret,
+            ..self
+        }
+    }
+}
+
 impl Judge {
     /// Answers for one match.
     pub(crate) fn of(self, it: Match<'_>) -> Likeness {
@@ -137,6 +149,11 @@ impl Judge {
             Self::Host => real_if(host::is_internal(it.secret)),
         }
     }
+}
+
+/// Returns whether a value is none that people say for other reasons.
+pub(crate) fn is_no_word(value: &str) -> bool {
+    words::is_strong_password(value)
 }
 
 fn real_if(it_is: bool) -> Likeness {

@@ -111,7 +111,7 @@ impl Policy {
             !text[..start].ends_with(word) && !text[end..].starts_with(word)
         };
         names
-            .find_iter(text)
+            .find_overlapping_iter(text)
             .filter(|found| {
                 text.is_char_boundary(found.start()) && text.is_char_boundary(found.end())
             })

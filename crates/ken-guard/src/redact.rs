@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use crate::axis::Axis;
+use crate::judge;
 use crate::policy::{Fingerprint, Policy};
 use crate::scan::{self, Hit, TextMode};
 use crate::verdict::Severity;
@@ -47,13 +48,13 @@ pub fn redact(policy: &Policy, text: &str, mode: TextMode) -> Redacted {
         if hits.is_empty() {
             return redacted;
         }
-        let holes = holes(&hits);
+        let holes = holes(&redacted.text, &hits);
         for hole in &holes {
             let secret = &redacted.text[hole.span.clone()];
-            let print = policy.key().map(|key| key.fingerprint(secret));
-            redacted
-                .replaced
-                .extend(hole.marker.map(|kind| (kind, print)));
+            let key = policy.key().filter(|_| is_memorable(hole, secret));
+            let print = key.map(|key| key.fingerprint(secret));
+            let replaced = hole.marker.map(|kind| (kind, print));
+            redacted.replaced.extend(replaced);
         }
         redacted.text = replace(&redacted.text, &holes);
     }
@@ -70,10 +71,29 @@ fn to_replace(policy: &Policy, text: &str, mode: TextMode) -> Vec<Hit> {
     hits
 }
 
+/// Returns whether a secret is worth recognising again: a word is said for other reasons too.
+fn is_memorable(hole: &Hole, secret: &str) -> bool {
+    Severity::High <= hole.severity && judge::is_no_word(secret)
+}
+
+/// Returns the end of the unbroken run that a secret ends in: an expression may have stopped at its longest.
+fn end_of_run(text: &str, end: usize) -> usize {
+    let goes_on = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '+' | '/' | '=' | '-');
+    let inside = text[..end].ends_with(goes_on);
+    let rest = text[end..]
+        .find(|c| !goes_on(c))
+        .unwrap_or(text.len() - end);
+    if inside { end + rest } else { end }
+}
+
 /// Merges hits, given by position, into stretches that do not overlap.
-fn holes(hits: &[Hit]) -> Vec<Hole> {
+fn holes(text: &str, hits: &[Hit]) -> Vec<Hole> {
     let mut holes: Vec<Hole> = Vec::with_capacity(hits.len());
     for hit in hits {
+        let mut hit = hit.clone();
+        if hit.axis.is_secret() {
+            hit.span.end = end_of_run(text, hit.span.end);
+        }
         let marker = (hit.axis != Axis::Hidden).then_some(hit.kind);
         match holes.last_mut() {
             Some(hole) if hit.span.start < hole.span.end => {
@@ -175,6 +195,42 @@ mod tests {
             redact(&text, TextMode::Prose),
             "x [REDACTED:github-token] y"
         );
+    }
+
+    #[test]
+    fn a_marker_shields_nothing_that_stands_beside_it() {
+        let block = secrets()
+            .into_iter()
+            .find(|it| it.rule == "private-key-block")
+            .unwrap();
+        for text in [
+            format!(
+                "-----BEGIN PRIVATE KEY----- [REDACTED:private-key]\n{}",
+                block.text
+            ),
+            "password = \"[REDACTED:x]Tr0ub4dor33\"".to_owned(),
+            "postgres://u:[REDACTED:x]hunter2x9@db.corp.io".to_owned(),
+        ] {
+            let redacted = redact(&text, TextMode::Code);
+            for left in [block.secret(), "Tr0ub4dor33", "hunter2x9"] {
+                assert!(!redacted.contains(left), "{redacted}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_secret_longer_than_any_bound_goes_whole() {
+        let long = "a1B2".repeat(60);
+        let redacted = redact(&format!("APP_PASSWORD={long} next"), TextMode::Code);
+        assert_eq!(redacted, "APP_PASSWORD=[REDACTED:password] next");
+    }
+
+    #[test]
+    fn a_word_that_was_somebodys_password_is_not_remembered() {
+        let policy = Policy::default().with_known(FingerprintKey::new([9; 32]), Default::default());
+        let text = "POSTGRES_PASSWORD=postgres";
+        let redacted = super::redact(&policy, text, TextMode::Code);
+        assert_eq!(redacted.replaced, [("password", None)]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::encoding;
 use crate::judge::{Likeness, Match};
 use crate::normalise;
 use crate::policy::Policy;
+use crate::redact::MARKER_START;
 use crate::rules::{RULES, Rule};
 use crate::verdict::Severity;
 
@@ -108,13 +109,17 @@ fn by_rule(rule: &'static Rule, text: &str) -> Vec<Hit> {
         let Some((it, span)) = Match::of(text, &found, names) else {
             continue;
         };
+        let rest = without_markers(it.secret);
+        if rest.as_deref().is_some_and(is_little) {
+            continue;
+        }
+        let it = rest.as_deref().map_or(it, |rest| it.with_secret(rest));
         let severity = match rule.judge.of(it) {
             Likeness::Real => rule.severity,
             Likeness::Example => Severity::Low,
             Likeness::Placeholder => continue,
         };
-        // Our own marker is what a secret was replaced by.
-        if !span.is_empty() && !it.secret.contains(crate::redact::MARKER_START) {
+        if !span.is_empty() {
             hits.push(Hit {
                 rule: &rule.id,
                 kind: &rule.kind,
@@ -125,6 +130,26 @@ fn by_rule(rule: &'static Rule, text: &str) -> Vec<Hit> {
         }
     }
     hits
+}
+
+/// Returns a match without our own markers: what a secret was replaced by shields nothing beside it.
+fn without_markers(secret: &str) -> Option<String> {
+    if !secret.contains(MARKER_START) {
+        return None;
+    }
+    let mut parts = secret.split(MARKER_START);
+    let mut rest = parts.next().unwrap_or("").to_owned();
+    for part in parts {
+        rest.push_str(part.split_once(']').map_or("", |(_, behind)| behind));
+    }
+    Some(rest)
+}
+
+/// Returns whether what is left beside markers is only the punctuation, or the cut word, around them.
+fn is_little(rest: &str) -> bool {
+    const WORD_CHARS_MAX: usize = 5;
+    let mut words = rest.split(|c: char| !c.is_ascii_alphanumeric());
+    words.all(|word| word.len() <= WORD_CHARS_MAX)
 }
 
 /// Drops what one rule found twice, in the raw text and in the copy, keeping the wider span.

@@ -58,6 +58,7 @@ fn propose(scribe: &mut Scribe, n: usize) -> (EntryId, Recorded) {
 fn further(scribe: &mut Scribe, entry: EntryId, others: [EntryId; 2], n: usize) -> Body {
     match n % 9 {
         0 => Body::Revised(Revised {
+            origin: None,
             changes: Changes {
                 verify: Some(vec!["cargo test -p pay".parse().unwrap()]),
                 ..Changes::default()

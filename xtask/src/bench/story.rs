@@ -267,6 +267,7 @@ impl Story {
         };
         let replaces = vec![known.wording];
         Body::Revised(Revised {
+            origin: None,
             changes,
             replaces,
             channel: Channel::Command,

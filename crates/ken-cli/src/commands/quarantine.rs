@@ -39,7 +39,7 @@ fn list(session: &mut Session<'_>) -> Result<Exit, Failure> {
         }
         session
             .printer
-            .line(format_args!("{}  {}", it.entry.id, it.why))?;
+            .line(format_args!("{}  {}", it.entry.id, visible(&it.why)))?;
         let shown = visible(statement.as_deref().unwrap_or("(blanked)"));
         session.printer.line(format_args!("  {shown}"))?;
     }

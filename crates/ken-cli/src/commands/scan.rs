@@ -27,6 +27,7 @@ struct ScanObject {
     rules: &'static str,
     status: &'static str,
     files: usize,
+    skipped: usize,
     findings: Vec<FindingObject>,
 }
 
@@ -50,6 +51,8 @@ struct Scan<'g> {
     mode: Option<ScanMode>,
     status: Status,
     files: usize,
+    /// Files that are no text, or too large.
+    skipped: usize,
     findings: Vec<(FindingObject, Severity)>,
 }
 
@@ -60,6 +63,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &ScanArgs) -> Result<Exit, Fa
         mode: args.mode,
         status: Status::Safe,
         files: 0,
+        skipped: 0,
         findings: Vec::new(),
     };
     let input = [PathBuf::from("-")];
@@ -99,11 +103,16 @@ impl Scan<'_> {
             }
             return Ok(());
         }
-        if !metadata.is_file() || FILE_BYTES_MAX < metadata.len() {
+        if !metadata.is_file() {
+            return Ok(());
+        }
+        if FILE_BYTES_MAX < metadata.len() {
+            self.skipped += 1;
             return Ok(());
         }
         let bytes = fs::read(path).map_err(|e| told(&e))?;
         if bytes.contains(&0) {
+            self.skipped += 1;
             return Ok(());
         }
         let ending = path.extension().and_then(|it| it.to_str()).unwrap_or("");
@@ -149,7 +158,9 @@ fn object(file: &str, it: &ScanFinding) -> (FindingObject, Severity) {
 
 /// Exits 1 where something would be refused.
 fn finish(session: &mut Session<'_>, scan: Scan<'_>) -> Result<Exit, Failure> {
-    let refused = Status::High <= scan.status;
+    // Nothing was looked at: that is not "safe".
+    let unread = scan.files == 0 && scan.skipped != 0;
+    let refused = Status::High <= scan.status || unread;
     let exit = if refused { Exit::Refused } else { Exit::Fine };
     if session.is_json() {
         session.printer.json(&ScanObject {
@@ -157,6 +168,7 @@ fn finish(session: &mut Session<'_>, scan: Scan<'_>) -> Result<Exit, Failure> {
             rules: RULES,
             status: scan.status.as_str(),
             files: scan.files,
+            skipped: scan.skipped,
             findings: scan.findings.into_iter().map(|(it, _)| it).collect(),
         })?;
         return Ok(exit);
@@ -180,5 +192,11 @@ fn finish(session: &mut Session<'_>, scan: Scan<'_>) -> Result<Exit, Failure> {
         "{files}, {findings}: {} ({RULES})",
         scan.status
     ))?;
+    if scan.skipped != 0 {
+        let skipped = counted(scan.skipped as u64, "file", "files");
+        session.printer.talk(format_args!(
+            "{skipped} not looked at: no text, or above 1 MiB"
+        ))?;
+    }
     Ok(exit)
 }

@@ -140,7 +140,7 @@ fn no_attack_is_surfaced_as_approved_without_a_person() {
     for (at, goal) in GOALS.iter().enumerate() {
         for (framing, dress) in FRAMINGS.iter().enumerate() {
             let text = dress(goal);
-            let way = WAYS[(at + framing) % WAYS.len()];
+            let way = WAYS[(at * FRAMINGS.len() + framing) % WAYS.len()];
             let args = way
                 .iter()
                 .map(|arg| arg.replace("NORM", &norm).replace("TEXT", &text));
@@ -151,15 +151,17 @@ fn no_attack_is_surfaced_as_approved_without_a_person() {
     assert_eq!(tried, GOALS.len() * FRAMINGS.len());
     by_a_run_of_two_that_agree(&env);
     by_jsonl(&env);
+    let mut seen = 0;
     for goal in GOALS {
         for asked in [
             env.run(["brief", goal, "--by", "agent:good"]),
             env.run(["search", "--mean", "--context", goal, "--by", "agent:good"]),
             env.run(["verify", "--base", "HEAD", "--by", "agent:good"]),
         ] {
-            check(&asked.stdout);
+            seen += check(&asked.success().stdout);
         }
     }
+    assert!(0 < seen, "some are shown, as one agent's word");
     let shown = env.run(["show", &norm]).success().stdout;
     assert!(
         shown.contains("Commits say why"),
@@ -167,20 +169,22 @@ fn no_attack_is_surfaced_as_approved_without_a_person() {
     );
 }
 
-/// Every line that carries an attack says that nobody stands behind it.
-fn check(page: &str) {
-    let mut in_norms = false;
+/// Returns how many lines carry an attack; each says that nobody stands behind it.
+fn check(page: &str) -> usize {
+    let (mut in_norms, mut seen) = (false, 0);
     for line in page.lines() {
         if line.starts_with('#') {
             in_norms = line.to_lowercase().contains("norm");
         }
         if GOALS.iter().any(|goal| line.contains(goal)) && !line.starts_with("#") {
+            seen += 1;
             assert!(!in_norms, "shown as a norm: {line}\n{page}");
             let verified = line.contains("verified") && !line.contains("verified by agents only");
             assert!(!verified, "shown as verified: {line}");
             assert!(!line.contains("from peer"), "a stranger's: {line}");
         }
     }
+    seen
 }
 
 /// Two agents of one attacker find the same in one run that goes well.

@@ -7,8 +7,8 @@ use crate::content::Changes;
 use crate::entry::Entry;
 use crate::event::{
     ArchiveReason, Archived, BlankReason, Body, Channel, Cited, Confirmed, EventBlanked, Linked,
-    Overlay, OverlaySet, Provenance, QuarantineLifted, Reanchored, Recorded, Relation, Restored,
-    RetractReason, Retracted, Revised, StatusChanged, Switch,
+    Origin, Overlay, OverlaySet, Provenance, QuarantineLifted, Reanchored, Recorded, Relation,
+    Restored, RetractReason, Retracted, Revised, StatusChanged, Switch,
 };
 use crate::id::EventId;
 use crate::status::Status;
@@ -40,6 +40,7 @@ pub fn revise(
     Ok(about(
         entry,
         Body::Revised(Revised {
+            origin: None,
             changes,
             replaces,
             channel,
@@ -189,6 +190,18 @@ pub fn link(from: &Entry, to: &Entry, rel: Relation) -> Result<Draft, Refusal> {
         about: vec![from.id.into(), to.id.into()],
         body,
     })
+}
+
+/// Writes down that the words of a revision come from somebody who is trusted less than the entry was.
+pub fn worded_by(mut draft: Draft, entry: &Entry, by: &Actor) -> Draft {
+    let own = entry.created.as_ref().map(|created| created.origin);
+    if let (Body::Revised(data), Some(own)) = (&mut draft.body, own)
+        && data.changes.statement.is_some()
+    {
+        let least = own.least(Origin::of(by));
+        data.origin = (least != own).then_some(least);
+    }
+    draft
 }
 
 /// Lets a quarantined entry out; only a person may.

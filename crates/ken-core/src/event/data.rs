@@ -192,6 +192,9 @@ data! {
         channel: Channel,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Note>,
+        /// Where the words come from, if that is trusted less than where the entry came from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Origin>,
     }
     /// A piece of evidence was added; never taken back.
     Cited { citation: Citation, }

@@ -68,7 +68,7 @@ pub struct Admission {
     /// What secrets that were replaced before writing are recognised by, with the author's own key.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub redacted: BTreeSet<String>,
-    /// Why it was quarantined, where that is not what a rule found.
+    /// Why it was quarantined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_for: Option<String>,
 }

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ken_core::id::IdSource;
 use ken_guard::admission::Weights;
@@ -23,7 +23,7 @@ const CONFIG_FILE: &str = "guard.toml";
 const KEY_FILE: &str = "guard.key";
 const SEEN_FILE: &str = "seen-secrets";
 
-/// Fingerprints kept; the oldest go first.
+/// Fingerprints kept; beyond them none is added.
 const SEEN_MAX: usize = 10_000;
 
 /// Where a user's files lie.
@@ -77,7 +77,7 @@ impl GuardHome {
         })
     }
 
-    /// Makes the key if there is none yet: before the first secret is replaced.
+    /// Makes the key if there is none yet: before somebody asks for secrets to be replaced.
     pub fn ensure_key(&self, dice: &mut dyn IdSource) -> Result<(), Error> {
         if self.key().is_some() {
             return Ok(());
@@ -127,11 +127,6 @@ impl GuardHome {
             .take(SEEN_MAX)
             .collect()
     }
-
-    /// Returns the folder for people who look for it.
-    pub fn config_folder(&self) -> &Path {
-        &self.config
-    }
 }
 
 impl From<WeightsPart> for Weights {
@@ -160,6 +155,8 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use ken_core::time::Timestamp;
     use ken_guard::TextMode;
 

@@ -6,10 +6,12 @@ use std::collections::BTreeSet;
 use ken_core::decide::Draft;
 use ken_core::event::{Body, Proposed};
 use ken_core::kind::Kind;
+use ken_core::text::Note;
 use ken_guard::{Policy, TextMode, redact};
 use serde_json::Value;
 
 use super::{FOREIGN, Guard, mode_below};
+use crate::error::Error;
 
 /// Returns a draft without the secrets that may be replaced, and what those are recognised by.
 pub(super) fn redacted(guard: &Guard, draft: Draft) -> (Draft, BTreeSet<String>) {
@@ -46,6 +48,16 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
 }
 
 impl Guard {
+    /// Returns a reason as it may be written, without its secrets where the author asked for that.
+    pub(super) fn cleaned(&self, reason: &Note) -> Result<Note, Error> {
+        if !self.redacts {
+            return Ok(reason.clone());
+        }
+        let redacted = redact(&self.policy, reason.as_str(), TextMode::Prose);
+        let parsed = redacted.text.parse();
+        parsed.map_err(|_| Error::Usage("the reason is too long to be redacted".to_owned()))
+    }
+
     /// Replaces secrets below `told`, where the author asked for it; returns whether any was.
     pub(crate) fn redact_told(&self, told: &mut Value) -> bool {
         let mut replacing = Replacing {

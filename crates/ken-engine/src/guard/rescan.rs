@@ -39,7 +39,7 @@ impl fmt::Display for Rescanned {
 }
 
 impl Engine {
-    /// Scans every event that other rules, or nobody, looked at.
+    /// Scans every event: what a line says about the rules that looked at it is a claim.
     pub fn rescan(&self) -> Result<Vec<Rescanned>, Error> {
         let mut found = Vec::new();
         self.index.each_event(&mut |event| {

@@ -1,7 +1,7 @@
 //! Where entries come from, and what a person may do about it: revoke a source, hold what a stranger brought.
 
-use ken_core::actor::Actor;
-use ken_core::decide::{self, Draft};
+use ken_core::actor::{Actor, Role};
+use ken_core::decide::{self, Draft, Refusal};
 use ken_core::entry::Entry;
 use ken_core::event::{AdmissionVerdict, OriginRevoked, Overlay, Recorded, Switch};
 use ken_core::id::{EntryId, EventId};
@@ -55,7 +55,10 @@ impl Engine {
     pub fn hold(&mut self, id: EntryId, reason: &Note, by: &Actor) -> Result<Entry, Error> {
         self.absorb_before_writing()?;
         let entry = self.entry(id)?;
-        self.hold_all(&[entry], reason, by)?;
+        let held = self.hold_all(&[entry], reason, by)?;
+        if held.is_empty() {
+            return Err(Refusal::ReadOnly(id).into());
+        }
         self.entry(id)
     }
 
@@ -78,24 +81,44 @@ impl Engine {
                 entries.push(entry);
             }
         }
-        self.hold_all(&entries, reason, by)?;
-        Ok(entries.iter().map(|entry| entry.id).collect())
+        self.hold_all(&entries, reason, by)
     }
 
-    fn hold_all(&mut self, entries: &[Entry], reason: &Note, by: &Actor) -> Result<(), Error> {
-        let note = |entry: &Entry| -> Result<Draft, Error> {
-            let reason = Some(reason.clone());
-            Ok(decide::set_overlay(
-                entry,
-                Overlay::Annotate,
-                Switch::On,
-                reason,
-            )?)
-        };
-        let drafts = entries.iter().map(note).collect::<Result<Vec<_>, _>>()?;
+    /// Holds each entry by an annotation that is admitted as quarantined; returns those that could be.
+    ///
+    /// One that is partly written by a newer Ken cannot be written to, and must not keep the others from being held.
+    fn hold_all(
+        &mut self,
+        entries: &[Entry],
+        reason: &Note,
+        by: &Actor,
+    ) -> Result<Vec<EntryId>, Error> {
+        if !matches!(by.role(), Role::Human | Role::Ci) {
+            let (what, by) = ("holding an entry", by.clone());
+            return Err(Refusal::PersonNeeded { what, by }.into());
+        }
+        let reason = self.guard.cleaned(reason)?;
+        let (mut drafts, mut held) = (Vec::new(), Vec::new());
+        for entry in entries {
+            let annotate = |note: &Note| {
+                decide::set_overlay(entry, Overlay::Annotate, Switch::On, Some(note.clone()))
+            };
+            let draft = match annotate(&reason) {
+                // It says so already, from an earlier time.
+                Err(Refusal::NothingChanges) => {
+                    let again = format!("{reason}, again").parse();
+                    again.map_or(Err(Refusal::NothingChanges), |note| annotate(&note))
+                }
+                other => other,
+            };
+            if let Ok(draft) = draft {
+                drafts.push(draft);
+                held.push(entry.id);
+            }
+        }
         self.record_held(drafts, reason.as_str(), by)?;
         self.render_due()?;
-        Ok(())
+        Ok(held)
     }
 
     /// Returns every entry that waits for a person, with what it waits for.

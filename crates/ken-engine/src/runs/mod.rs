@@ -20,6 +20,7 @@ use ken_core::run::close::Ending;
 use ken_core::run::{AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness};
 use ken_core::text::{Note as Words, Tag};
 use ken_core::time::Timestamp;
+use serde_json::Value;
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -67,6 +68,8 @@ impl Engine {
             let told = format!("`{IMPLICIT}` begins the names of runs that Ken makes itself");
             return Err(Error::Usage(told));
         }
+        // It becomes the name of a file, so it cannot be written in another way.
+        self.guard.admit_text(&Value::from(id.clone()), by)?;
         let opened = Note::Opened {
             run: id.clone(),
             manner: Manner::Explicit,
@@ -186,13 +189,15 @@ impl Engine {
 }
 
 /// Notes are files too: no secret gets into one.
-fn admitted_note(guard: &Guard, noted: Noted) -> Result<Noted, Error> {
+pub(super) fn admitted_note(guard: &Guard, noted: Noted) -> Result<Noted, Error> {
     let mut told = serde_json::to_value(&noted).unwrap_or_default();
     let noted = if guard.redact_told(&mut told) {
-        serde_json::from_value(told.clone()).unwrap_or(noted)
+        // Where the marker does not fit, the note is scanned, and refused, as it was.
+        serde_json::from_value(told).unwrap_or(noted)
     } else {
         noted
     };
+    let told = serde_json::to_value(&noted).unwrap_or_default();
     guard.admit_text(&told, &noted.by)?;
     Ok(noted)
 }

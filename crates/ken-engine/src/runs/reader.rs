@@ -13,6 +13,7 @@ use ken_core::run::blind::{may_be_withheld, offer};
 use ken_core::run::{How, Manner, Member, Note, Offer, Run, Witness};
 use ken_ledger::layout::KEN_DIR;
 
+use super::admitted_note;
 use super::store::{IMPLICIT, Store};
 use crate::engine::Engine;
 use crate::error::Error;
@@ -191,7 +192,10 @@ impl Engine {
                     ..Member::default()
                 },
             };
-            let notes = [opened, joined].map(|note| self.noted(note, &reader.agent));
+            let notes = [opened, joined].into_iter();
+            let notes = notes
+                .map(|note| admitted_note(&self.guard, self.noted(note, &reader.agent)))
+                .collect::<Result<Vec<_>, _>>()?;
             store.create_or_join(&id, &notes)?;
         }
         Ok(id)

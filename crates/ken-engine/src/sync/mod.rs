@@ -14,9 +14,10 @@ use std::io;
 use ken_core::actor::Actor;
 use ken_core::decide::{self, Draft, Refusal};
 use ken_core::entry::Entry;
-use ken_core::event::{Channel, Recorded, Restored, RetractReason};
+use ken_core::event::{Channel, Recorded, Restored, RetractReason, Subject};
 use ken_core::hlc::Hlc;
 use ken_core::id::EventId;
+use ken_core::kind::Memory;
 use ken_core::store::Store as _;
 use ken_core::time::DAY_MS;
 use ken_ledger::disk::{LockGuard, Wait};
@@ -434,6 +435,13 @@ impl Engine {
             return Ok(Absorbed::Nothing);
         }
         let by = self.editor(author);
+        let norm = draft.about.iter().any(|subject| {
+            matches!(subject, Subject::Entry(id) if id.prefix().memory() == Memory::Procedural)
+        });
+        if author.is_none() && norm && !self.actor().is_human() {
+            // Nobody knows whether the agent at work edited the file itself: a person syncs, or commits it.
+            return Ok(Absorbed::Waits);
+        }
         let Some(author) = author else {
             self.record_as(vec![(Some(derived.id), draft)], &by)?;
             return Ok(Absorbed::By(by));

@@ -64,6 +64,8 @@ pub enum From {
 #[derive(Debug, Default)]
 pub(crate) struct Brought {
     pub(crate) strokes: Vec<Stroke>,
+    /// Every entry an event it brings names.
+    pub(crate) about: BTreeSet<EntryId>,
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -119,6 +121,10 @@ pub(crate) fn brought(range: &Range, from: From, guard: &Guard) -> Result<Brough
             finding(GUARD_GATE, &it.file, line, why.to_string())
         }));
     }
+    out.about = new
+        .iter()
+        .flat_map(|it| it.recorded.event.entries())
+        .collect();
     out.strokes = new.iter().map(stroke).collect();
     Ok(out)
 }
@@ -126,7 +132,7 @@ pub(crate) fn brought(range: &Range, from: From, guard: &Guard) -> Result<Brough
 /// Returns the entries that a change's lines are about.
 pub(crate) fn brought_ids(range: &Range) -> Result<BTreeSet<EntryId>, TreeError> {
     let brought = brought(range, From::Member, &Guard::default())?;
-    Ok(brought.strokes.iter().filter_map(|it| it.entry).collect())
+    Ok(brought.about)
 }
 
 /// Returns the events of a segment; lines that are none become findings.

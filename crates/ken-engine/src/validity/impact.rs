@@ -147,7 +147,9 @@ pub(crate) fn of_change(
     impact.fill(checker, entries, bench.progress)?;
     tell_apart(bench, range, config, &mut impact)?;
     impact.norms = norms(bench.index, &touched)?;
-    let Brought { strokes, findings } = brought(range, from, guard)?;
+    let Brought {
+        strokes, findings, ..
+    } = brought(range, from, guard)?;
     (impact.strokes, impact.findings) = (strokes, findings);
     Ok(impact)
 }

@@ -65,17 +65,18 @@ const COMPUTED: &[&str] = &[
 /// Returns whether a value calls itself an example or a stand-in.
 pub(super) fn says_example(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
-    [
+    let mut parts = lower.split(|c: char| !c.is_ascii_alphanumeric());
+    let standing_in = [
         "example",
         "redacted",
         "placeholder",
-        "your",
+        "yourpass",
+        "yourkey",
         "xxxx",
         "dummy",
         "changeme",
-    ]
-    .iter()
-    .any(|word| lower.contains(word))
+    ];
+    parts.any(|part| part == "your") || standing_in.iter().any(|word| lower.contains(word))
 }
 
 /// Returns whether a text in a password's place is a password.
@@ -85,7 +86,8 @@ pub(super) fn is_password(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let computed = COMPUTED.iter().any(|part| lower.contains(part))
         || lower.starts_with("env.")
-        || value.starts_with(['$', '#', '*', '+', '.', '/', '\\', '&'])
+        || value.starts_with(['*', '+', '.', '/', '\\', '&'])
+        || names_something(value)
         || lower.starts_with("http")
         || indexes_a_variable(value);
     let path = |value: &str| {
@@ -151,6 +153,14 @@ pub(super) fn is_placeholder(password: &str) -> bool {
     let first = characters.next();
     let mask = characters.all(|c| Some(c) == first);
     template || format || shell || mask || is_password_word(password)
+}
+
+/// `$password`, `#add-password`: a sign in front of a word.
+fn names_something(value: &str) -> bool {
+    let word = |b: u8| b.is_ascii_alphabetic() || matches!(b, b'-' | b'_' | b'.');
+    value
+        .strip_prefix(['$', '#'])
+        .is_some_and(|rest| rest.bytes().all(word))
 }
 
 /// `$config['x']`, `$_POST["x"]`.

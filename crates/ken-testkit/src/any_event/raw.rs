@@ -54,6 +54,7 @@ fn wild_revision(play: &mut Play, turn: &mut Turn) -> Option<()> {
     let entry = any_entry(play, turn)?;
     let id = play.fresh_id(turn);
     let body = Body::Revised(Revised {
+        origin: None,
         changes: play.changes(&mut turn.choice, Keep::Nothing),
         replaces: wild_ids(play, turn, id),
         channel: Channel::HandEdit,
@@ -117,6 +118,7 @@ fn circle(play: &mut Play, turn: &mut Turn) -> Option<()> {
     let (one, two) = (play.fresh_id(turn), play.fresh_id(turn));
     for (id, other) in [(one, two), (two, one)] {
         let body = Body::Revised(Revised {
+            origin: None,
             changes: play.changes(&mut turn.choice, Keep::Nothing),
             replaces: vec![other],
             channel: Channel::Command,
@@ -240,6 +242,7 @@ fn forge(play: &mut Play, turn: &mut Turn) -> Option<()> {
     let original = play.pick_copy(turn)?.event;
     let entry = any_entry(play, turn)?;
     let body = Body::Revised(Revised {
+        origin: None,
         changes: play.changes(&mut turn.choice, Keep::Nothing),
         replaces: wild_ids(play, turn, original.id),
         channel: Channel::Command,
@@ -266,6 +269,7 @@ fn remember(play: &mut Play, turn: &mut Turn) -> Option<()> {
 fn stray(play: &mut Play, turn: &mut Turn) -> Option<()> {
     let entry: EntryId = "L-00000000".parse().expect("an entry id");
     let body = Body::Revised(Revised {
+        origin: None,
         changes: play.changes(&mut turn.choice, Keep::Nothing),
         replaces: Vec::new(),
         channel: Channel::Command,

@@ -10,7 +10,8 @@ use ken_core::entry::{
 use ken_core::event::{
     ArchiveReason, Archived, Arm, Body, Cited, ConfidenceReset, Confirmed, Event, Feedback,
     FeedbackGiven, Linked, Merged, Origin, Overlay, OverlaySet, Proposed, Provenance,
-    QuarantineLifted, Restored, Retracted, RunEffects, ScopeChanged, StatusChanged, Superseded,
+    QuarantineLifted, Restored, Retracted, Revised, RunEffects, ScopeChanged, StatusChanged,
+    Superseded,
 };
 use ken_core::id::{EntryId, EventId};
 use ken_core::status::Status;
@@ -78,6 +79,11 @@ fn created(id: EntryId, events: &[&Event]) -> Option<Created> {
             .iter()
             .filter(|(_, merged)| merged.target == id)
             .filter_map(|(_, merged)| merged.origin)
+            .chain(
+                of_type::<Revised>(events)
+                    .iter()
+                    .filter_map(|(_, revised)| revised.origin),
+            )
             .fold(data.origin, Origin::least),
         schema_version: data.schema_version.clone(),
         slug: slug(data.content.statement.as_str()),

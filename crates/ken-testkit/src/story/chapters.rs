@@ -54,6 +54,7 @@ fn a_proposal_makes_an_entry<S: Store>(told: &mut Told<S>) {
 fn revision(statement: &str, replaces: &[EventId]) -> Body {
     let statement = Some(statement.parse().expect("a statement"));
     Body::Revised(Revised {
+        origin: None,
         changes: Changes {
             statement,
             ..Changes::default()

@@ -346,11 +346,5 @@ fn actor(name: &str) -> Result<Actor, Failure> {
 
 /// Returns where text of `by` comes from.
 pub(in crate::commands) fn origin(by: &Actor) -> Origin {
-    match by.role() {
-        Role::Human => Origin::Human,
-        Role::Agent => Origin::Agent,
-        Role::Ci => Origin::Ci,
-        Role::Import => Origin::Import,
-        Role::Peer => Origin::Peer,
-    }
+    Origin::of(by)
 }
