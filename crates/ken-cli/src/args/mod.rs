@@ -67,7 +67,7 @@ pub(crate) struct Global {
     /// The run this belongs to [default: $KEN_RUN]
     #[arg(long, global = true, value_name = "RUN")]
     pub(crate) run: Option<String>,
-    /// Write secrets as [REDACTED:type] instead of refusing the text
+    /// Write secrets as `[REDACTED:type]` instead of refusing the text
     #[arg(long, global = true)]
     pub(crate) redact: bool,
     /// Act as if started in DIR
