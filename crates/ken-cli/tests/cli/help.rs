@@ -81,7 +81,7 @@ fn help_groups_commands_by_task() {
           --by <ACTOR>       Who acts: human:NAME, agent:NAME or ci:NAME [default: $KEN_ACTOR, the agent
                              Ken runs in, git's user.email]
           --run <RUN>        The run this belongs to [default: $KEN_RUN]
-          --redact           Write secrets as [REDACTED:type] instead of refusing the text
+          --redact           Write secrets as `[REDACTED:type]` instead of refusing the text
       -C <DIR>               Act as if started in DIR
           --format <FORMAT>  How to answer: for people or one versioned JSON object a line; `verify`
                              knows three more [possible values: text, json, sarif, github, markdown]
