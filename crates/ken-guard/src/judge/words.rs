@@ -155,9 +155,9 @@ pub(super) fn is_placeholder(password: &str) -> bool {
     template || format || shell || mask || is_password_word(password)
 }
 
-/// `$password`, `#add-password`: a sign in front of a word.
+/// `$password`, `$user$pass`, `#add-password`: variables and names, a sign in front of each word.
 fn names_something(value: &str) -> bool {
-    let word = |b: u8| b.is_ascii_alphabetic() || matches!(b, b'-' | b'_' | b'.');
+    let word = |b: u8| b.is_ascii_alphabetic() || matches!(b, b'-' | b'_' | b'.' | b'$');
     value
         .strip_prefix(['$', '#'])
         .is_some_and(|rest| rest.bytes().all(word))
