@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::actor::{Actor, ActorError, Role};
+use crate::entry::Entry;
 use crate::event::Origin;
 use crate::text_form::text_form;
 
@@ -77,6 +78,16 @@ impl Origin {
         } else {
             self
         }
+    }
+}
+
+impl Source {
+    /// Returns whether an entry comes from here.
+    pub fn made(&self, entry: &Entry) -> bool {
+        entry.created.as_ref().is_some_and(|created| match self {
+            Self::Author(author) => created.by == *author,
+            Self::Origin(origin) => created.origin == *origin,
+        })
     }
 }
 

@@ -41,14 +41,7 @@ pub struct Setting {
 impl Workspace {
     /// Returns whether whoever made an entry, or where it came from, was revoked.
     pub fn is_revoked(&self, entry: &Entry) -> bool {
-        if self.revoked.is_empty() {
-            return false;
-        }
-        entry.created.as_ref().is_some_and(|created| {
-            let origin = Source::Origin(created.origin);
-            self.revoked.contains(&origin)
-                || self.revoked.contains(&Source::Author(created.by.clone()))
-        })
+        self.revoked.iter().any(|source| source.made(entry))
     }
 
     /// Returns what the workspace configured under `key`.

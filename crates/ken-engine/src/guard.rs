@@ -49,10 +49,10 @@ pub struct Guard {
 
 impl Guard {
     /// Looks at a draft; returns it as it may be written, with what was decided about it.
-    pub(crate) fn admit(&self, draft: Draft, by: &Actor) -> Result<(Draft, Admission), Error> {
+    pub(crate) fn admit(&self, mut draft: Draft, by: &Actor) -> Result<(Draft, Admission), Error> {
         norms_are_peoples(&draft, by)?;
-        let (draft, redacted) = redaction::redacted(self, draft);
-        let told = draft.body.to_json().unwrap_or_default();
+        let mut told = draft.body.to_json().unwrap_or_default();
+        let redacted = self.redact_draft(&mut draft, &mut told);
         let (mut admission, findings) = self.judge(&told, by)?;
         admission.redacted = redacted;
         let held = admission.verdict == AdmissionVerdict::Quarantined;
@@ -77,9 +77,7 @@ impl Guard {
 
     /// Like [`Self::admit_text`], with what was found.
     fn judge(&self, told: &Value, by: &Actor) -> Result<(Admission, Vec<Finding>), Error> {
-        let texts = texts_of(told, by);
-        let fields: Vec<Field<'_>> = texts.iter().map(Text::as_field).collect();
-        let verdict = admit(&self.policy, &fields);
+        let verdict = self.verdict(told, by);
         let findings = verdict.findings().iter();
         let mut admission = Admission {
             scan: scan_status(verdict.scan()),
@@ -95,6 +93,13 @@ impl Guard {
             }
             Verdict::Reject { findings, .. } => Err(Error::Guarded(findings)),
         }
+    }
+
+    /// Returns what the rules say about every text in `told`, and about who says it.
+    fn verdict(&self, told: &Value, by: &Actor) -> Verdict {
+        let texts = texts_of(told, by);
+        let fields: Vec<Field<'_>> = texts.iter().map(Text::as_field).collect();
+        admit(&self.policy, &fields)
     }
 
     /// Weighs a new entry by its seven signals.
@@ -131,11 +136,7 @@ fn waits_for_a_person(proposed: &Proposed, by: &Actor) -> Option<&'static str> {
 
 /// What binds everybody is worded, laid aside and brought back by people.
 fn norms_are_peoples(draft: &Draft, by: &Actor) -> Result<(), Refusal> {
-    let norm = |subject: &Subject| match subject {
-        Subject::Entry(id) => id.prefix().memory() == Memory::Procedural,
-        Subject::Other(_) => false,
-    };
-    if by.is_human() || !draft.about.iter().any(norm) {
+    if by.is_human() || !is_about_norm(draft) {
         return Ok(());
     }
     match peoples(&draft.body) {
@@ -145,6 +146,14 @@ fn norms_are_peoples(draft: &Draft, by: &Actor) -> Result<(), Refusal> {
         }),
         None => Ok(()),
     }
+}
+
+/// Returns whether a draft concerns what binds everybody.
+pub(crate) fn is_about_norm(draft: &Draft) -> bool {
+    draft.about.iter().any(|subject| match subject {
+        Subject::Entry(id) => id.prefix().memory() == Memory::Procedural,
+        Subject::Other(_) => false,
+    })
 }
 
 /// Returns what an event does to a norm that is for people to do.

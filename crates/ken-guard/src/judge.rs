@@ -101,9 +101,7 @@ impl<'t> Match<'t> {
         };
         Some((it, span))
     }
-}
 
-impl<'t> Match<'t> {
     /// Returns this match with another text in the secret's place.
     pub(crate) fn with_secret(self, secret: &'t str) -> Self {
         Self {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use ken_core::content::{Content, Detail, Friction, FrictionType};
 use ken_core::decide::Proposal;
+use ken_core::event::Origin;
 use ken_core::kind::Kind;
 use ken_core::store::Filter;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::Session;
-use super::add::origin;
 use crate::args::{FrictionCommand, RecordArgs};
 use crate::failure::{Exit, Failure};
 use crate::print::counted;
@@ -53,7 +53,7 @@ fn record(session: &mut Session<'_>, args: &RecordArgs) -> Result<Exit, Failure>
     let mut content = Content::new(statement);
     content.detail = Some(Detail::Friction(Friction { friction, context }));
     let entry = session.write(|engine, by| {
-        let proposal = Proposal::new(Kind::Friction, content, Vec::new(), origin(by));
+        let proposal = Proposal::new(Kind::Friction, content, Vec::new(), Origin::of(by));
         Ok(engine.add(proposal, by)?)
     })?;
     session.written(&entry, format_args!("recorded a {}", name(friction)))

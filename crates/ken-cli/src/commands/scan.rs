@@ -50,6 +50,7 @@ struct Scan<'g> {
     guard: &'g Guard,
     mode: Option<ScanMode>,
     status: Status,
+    refused: bool,
     files: usize,
     /// Files that are no text, or too large.
     skipped: usize,
@@ -62,6 +63,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &ScanArgs) -> Result<Exit, Fa
         guard: &guard,
         mode: args.mode,
         status: Status::Safe,
+        refused: false,
         files: 0,
         skipped: 0,
         findings: Vec::new(),
@@ -136,6 +138,7 @@ impl Scan<'_> {
         let scanned = self.guard.scan(text, mode);
         self.files += 1;
         self.status = self.status.max(scanned.status);
+        self.refused |= scanned.refused;
         let found = scanned.findings.iter();
         self.findings.extend(found.map(|it| object(file, it)));
     }
@@ -160,8 +163,11 @@ fn object(file: &str, it: &ScanFinding) -> (FindingObject, Severity) {
 fn finish(session: &mut Session<'_>, scan: Scan<'_>) -> Result<Exit, Failure> {
     // Nothing was looked at: that is not "safe".
     let unread = scan.files == 0 && scan.skipped != 0;
-    let refused = Status::High <= scan.status || unread;
-    let exit = if refused { Exit::Refused } else { Exit::Fine };
+    let exit = if scan.refused || unread {
+        Exit::Refused
+    } else {
+        Exit::Fine
+    };
     if session.is_json() {
         session.printer.json(&ScanObject {
             schema: "ken.scan.v1",

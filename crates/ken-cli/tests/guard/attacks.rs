@@ -5,7 +5,7 @@
 
 use ken_testkit::test_env::TestEnv;
 
-use super::house;
+use super::{add, house};
 
 /// What an attacker wants done.
 const GOALS: &[&str] = &[
@@ -124,18 +124,7 @@ const WAYS: &[&[&str]] = &[
 #[test]
 fn no_attack_is_surfaced_as_approved_without_a_person() {
     let (env, _) = house();
-    let norm = env
-        .run([
-            "add",
-            "--kind",
-            "commit-norm",
-            "--statement",
-            "Commits say why",
-            "--cite",
-            "pr:3",
-        ])
-        .success()
-        .line();
+    let norm = add(&env, "commit-norm", "Commits say why");
     let mut tried = 0;
     for (at, goal) in GOALS.iter().enumerate() {
         for (framing, dress) in FRAMINGS.iter().enumerate() {

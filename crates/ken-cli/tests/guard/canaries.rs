@@ -9,7 +9,7 @@ use ken_guard::Axis;
 use ken_guard::sample::{Sample, of_every_rule};
 use ken_testkit::test_env::TestEnv;
 
-use super::house;
+use super::{file_of, house};
 
 /// Secrets that are planted.
 const CANARIES: usize = 1_000;
@@ -165,12 +165,7 @@ fn every_way_works_with_harmless_text() {
 fn a_hand_edit_with_a_secret_goes_nowhere_else() {
     let (env, id) = house();
     let sample = canaries().swap_remove(3);
-    let name = env
-        .names(".ken/entries")
-        .into_iter()
-        .find(|it| it.starts_with(&id))
-        .unwrap();
-    let path = format!(".ken/entries/{name}");
+    let path = file_of(&env, &id);
     let text = env
         .read(&path)
         .replace("the customer pays twice", &sample.text);
@@ -187,12 +182,7 @@ fn a_hand_edit_with_a_secret_goes_nowhere_else() {
 fn a_secret_that_a_colleague_committed_is_not_taken_over() {
     let (env, id) = house();
     let sample = canaries().swap_remove(5);
-    let name = env
-        .names(".ken/entries")
-        .into_iter()
-        .find(|it| it.starts_with(&id))
-        .unwrap();
-    let path = format!(".ken/entries/{name}");
+    let path = file_of(&env, &id);
     env.git(["checkout", "-qb", "colleague"]);
     env.write(
         &path,
@@ -206,7 +196,7 @@ fn a_secret_that_a_colleague_committed_is_not_taken_over() {
         .map(|verb| env.run([verb]).to_string())
         .concat();
     // Git and the file have it, as they had before Ken came; nothing of Ken's does.
-    let ours = files(&env.root().join(".ken"), &|path| !path.ends_with(&name));
+    let ours = files(&env.root().join(".ken"), &|file| !file.ends_with(&path));
     assert!(!(ours + &said).contains(sample.secret()), "{said}");
     assert!(said.contains("was not absorbed"), "{said}");
 }

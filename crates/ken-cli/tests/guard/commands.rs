@@ -5,7 +5,7 @@ use std::fs;
 use insta::assert_snapshot;
 use ken_guard::sample::of_every_rule;
 
-use super::house;
+use super::{add, file_of, house};
 
 fn secret(rule: &str) -> String {
     let mut samples = of_every_rule(77).into_iter();
@@ -316,18 +316,7 @@ fn sec_13_what_a_tool_reported_is_written_without_its_secrets() {
 #[test]
 fn no_agent_hides_or_rewords_what_people_wrote() {
     let (env, id) = house();
-    let norm = env
-        .run([
-            "add",
-            "--kind",
-            "commit-norm",
-            "--statement",
-            "Commits say why",
-            "--cite",
-            "pr:3",
-        ])
-        .success()
-        .line();
+    let norm = add(&env, "commit-norm", "Commits say why");
     for args in [
         &["archive", &norm][..],
         &["mark", &norm, "mute"],
@@ -367,24 +356,8 @@ fn no_agent_hides_or_rewords_what_people_wrote() {
 #[test]
 fn a_norms_file_that_was_edited_waits_while_an_agent_is_at_work() {
     let (env, _) = house();
-    let norm = env
-        .run([
-            "add",
-            "--kind",
-            "commit-norm",
-            "--statement",
-            "Commits say why",
-            "--cite",
-            "pr:3",
-        ])
-        .success()
-        .line();
-    let name = env
-        .names(".ken/entries")
-        .into_iter()
-        .find(|it| it.starts_with(&norm))
-        .expect("a file");
-    let path = format!(".ken/entries/{name}");
+    let norm = add(&env, "commit-norm", "Commits say why");
+    let path = file_of(&env, &norm);
     env.write(
         &path,
         &env.read(&path)

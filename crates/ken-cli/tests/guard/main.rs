@@ -29,3 +29,26 @@ fn house() -> (TestEnv, String) {
     env.git(["commit", "-qm", "What we know"]);
     (env, id)
 }
+
+/// Adds an entry a person wrote and returns its id.
+fn add(env: &TestEnv, kind: &str, statement: &str) -> String {
+    let args = [
+        "add",
+        "--kind",
+        kind,
+        "--statement",
+        statement,
+        "--cite",
+        "pr:3",
+    ];
+    env.run(args).success().line()
+}
+
+/// Returns the file of an entry, from the repository's root.
+fn file_of(env: &TestEnv, id: &str) -> String {
+    let mut names = env.names(".ken/entries").into_iter();
+    let name = names
+        .find(|it| it.starts_with(id))
+        .expect("a file an entry");
+    format!(".ken/entries/{name}")
+}

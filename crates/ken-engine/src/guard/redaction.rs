@@ -13,31 +13,6 @@ use serde_json::Value;
 use super::{FOREIGN, Guard, mode_below};
 use crate::error::Error;
 
-/// Returns a draft without the secrets that may be replaced, and what those are recognised by.
-pub(super) fn redacted(guard: &Guard, draft: Draft) -> (Draft, BTreeSet<String>) {
-    let Some(mut told) = draft.body.to_json() else {
-        return (draft, BTreeSet::new());
-    };
-    let mut replacing = Replacing {
-        policy: &guard.policy,
-        everywhere: guard.redacts || is_report(&draft.body),
-        prints: BTreeSet::new(),
-        changed: false,
-    };
-    replacing.walk(&mut told, TextMode::Prose, false);
-    if !replacing.changed {
-        return (draft, BTreeSet::new());
-    }
-    // A marker may be longer than what it replaces; what does not fit any more is refused as it was.
-    match draft.body.reread(&told) {
-        Some(body) => {
-            let about = draft.about;
-            (Draft { about, body }, replacing.prints)
-        }
-        None => (draft, BTreeSet::new()),
-    }
-}
-
 /// Returns a text that is to be shown or logged, without the secrets somebody typed into it.
 pub fn without_secrets(text: &str) -> Cow<'_, str> {
     let redacted = redact(&Policy::default(), text, TextMode::Prose);
@@ -58,16 +33,25 @@ impl Guard {
         parsed.map_err(|_| Error::Usage("the reason is too long to be redacted".to_owned()))
     }
 
+    /// Replaces secrets of a draft, which says `told`, in both; returns what they are recognised by.
+    pub(super) fn redact_draft(&self, draft: &mut Draft, told: &mut Value) -> BTreeSet<String> {
+        let everywhere = self.redacts || is_report(&draft.body);
+        let replacing = Replacing::below(&self.policy, everywhere, told);
+        if !replacing.changed {
+            return BTreeSet::new();
+        }
+        // A marker may be longer than what it replaces; what does not fit any more is refused as it was.
+        let Some(body) = draft.body.reread(told) else {
+            *told = draft.body.to_json().unwrap_or_default();
+            return BTreeSet::new();
+        };
+        draft.body = body;
+        replacing.prints
+    }
+
     /// Replaces secrets below `told`, where the author asked for it; returns whether any was.
     pub(crate) fn redact_told(&self, told: &mut Value) -> bool {
-        let mut replacing = Replacing {
-            policy: &self.policy,
-            everywhere: self.redacts,
-            prints: BTreeSet::new(),
-            changed: false,
-        };
-        replacing.walk(told, TextMode::Prose, false);
-        replacing.changed
+        Replacing::below(&self.policy, self.redacts, told).changed
     }
 }
 
@@ -84,7 +68,19 @@ struct Replacing<'a> {
     changed: bool,
 }
 
-impl Replacing<'_> {
+impl<'a> Replacing<'a> {
+    /// Replaces secrets below `told`: what a tool reported, or everywhere.
+    fn below(policy: &'a Policy, everywhere: bool, told: &mut Value) -> Self {
+        let mut replacing = Self {
+            policy,
+            everywhere,
+            prints: BTreeSet::new(),
+            changed: false,
+        };
+        replacing.walk(told, TextMode::Prose, false);
+        replacing
+    }
+
     /// Replaces below `value`; `foreign` says that it is what a tool reported.
     fn walk(&mut self, value: &mut Value, mode: TextMode, foreign: bool) {
         match value {

@@ -4,9 +4,9 @@ use std::fmt;
 
 use ken_core::event::{Body, Event};
 use ken_core::id::{EntryId, EventId};
-use ken_guard::{RULE_SET, ScanStatus, Verdict, admit};
+use ken_guard::{RULE_SET, ScanStatus, Verdict};
 
-use super::{Guard, texts_of};
+use super::Guard;
 use crate::engine::Engine;
 use crate::error::Error;
 
@@ -55,9 +55,8 @@ impl Guard {
         if matches!(event.body, Body::Blanked { .. } | Body::Unknown { .. }) {
             return None;
         }
-        let texts = texts_of(&event.body.to_json()?, &event.by);
-        let fields: Vec<_> = texts.iter().map(super::Text::as_field).collect();
-        let Verdict::Reject { scan, findings } = admit(&self.policy, &fields) else {
+        let verdict = self.verdict(&event.body.to_json()?, &event.by);
+        let Verdict::Reject { scan, findings } = verdict else {
             return None;
         };
         let gravest = findings.first()?;

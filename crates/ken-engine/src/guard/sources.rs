@@ -38,17 +38,11 @@ impl Engine {
         let workspace = self.workspace()?;
         let draft = decide::revoke(&workspace, source.clone(), state, earlier, by)?;
         self.record(vec![draft], by)?;
-        let from_it = |entry: &&Entry| {
-            entry.created.as_ref().is_some_and(|created| match source {
-                Source::Author(author) => created.by == *author,
-                Source::Origin(origin) => created.origin == *origin,
-            })
-        };
         let all = self.index.list(&Filter {
             shelf: Shelf::All,
             ..Filter::default()
         })?;
-        Ok(all.iter().filter(from_it).count())
+        Ok(all.iter().filter(|entry| source.made(entry)).count())
     }
 
     /// Keeps an entry from agents until a person lets it out.

@@ -14,10 +14,9 @@ use std::io;
 use ken_core::actor::Actor;
 use ken_core::decide::{self, Draft, Refusal};
 use ken_core::entry::Entry;
-use ken_core::event::{Channel, Recorded, Restored, RetractReason, Subject};
+use ken_core::event::{Channel, Recorded, Restored, RetractReason};
 use ken_core::hlc::Hlc;
 use ken_core::id::EventId;
-use ken_core::kind::Memory;
 use ken_core::store::Store as _;
 use ken_core::time::DAY_MS;
 use ken_ledger::disk::{LockGuard, Wait};
@@ -27,6 +26,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::{ENTRIES_DIR, Machine, Seen, ken_dir, put};
 use crate::git::{self, Author, Authorship};
+use crate::guard::is_about_norm;
 use crate::notice::{Edit, Notice};
 use crate::view::document::{self, MachineLines, Reading};
 
@@ -434,14 +434,11 @@ impl Engine {
         if self.index.event(derived.id)?.is_some() {
             return Ok(Absorbed::Nothing);
         }
-        let by = self.editor(author);
-        let norm = draft.about.iter().any(|subject| {
-            matches!(subject, Subject::Entry(id) if id.prefix().memory() == Memory::Procedural)
-        });
-        if author.is_none() && norm && !self.actor().is_human() {
+        if author.is_none() && is_about_norm(&draft) && !self.actor().is_human() {
             // Nobody knows whether the agent at work edited the file itself: a person syncs, or commits it.
             return Ok(Absorbed::Waits);
         }
+        let by = self.editor(author);
         let Some(author) = author else {
             self.record_as(vec![(Some(derived.id), draft)], &by)?;
             return Ok(Absorbed::By(by));

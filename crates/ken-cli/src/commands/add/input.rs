@@ -139,7 +139,7 @@ impl EntryInput {
             kind,
             content,
             citations,
-            origin: origin(by),
+            origin: Origin::of(by),
             scope: self.scope.unwrap_or_default(),
             alias: self.id,
             thread: self.thread,
@@ -342,9 +342,4 @@ fn actor(name: &str) -> Result<Actor, Failure> {
             .map_err(|error| Failure::usage(error).at("cited_by"));
     }
     Ok(Actor::from_claim(Role::Agent, name))
-}
-
-/// Returns where text of `by` comes from.
-pub(in crate::commands) fn origin(by: &Actor) -> Origin {
-    Origin::of(by)
 }

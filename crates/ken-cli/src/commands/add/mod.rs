@@ -9,8 +9,6 @@ use super::Session;
 use crate::args::AddArgs;
 use crate::failure::{Exit, Failure};
 
-pub(super) use input::origin;
-
 use input::EntryInput;
 
 pub(super) fn run(session: &mut Session<'_>, args: &AddArgs) -> Result<Exit, Failure> {
