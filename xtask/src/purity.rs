@@ -69,6 +69,7 @@ const BANNED_TYPES: &[&str] = &[
 const ARROWS: &[(&str, &[&str])] = &[
     ("ken-core", &[]),
     ("ken-anchor", &["ken-core"]),
+    ("ken-digest", &["ken-core"]),
     ("ken-embed", &[]),
     ("ken-guard", &["ken-core"]),
     ("ken-index", &["ken-core", "ken-embed"]),
@@ -78,6 +79,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "ken-anchor",
             "ken-core",
+            "ken-digest",
             "ken-guard",
             "ken-index",
             "ken-ledger",

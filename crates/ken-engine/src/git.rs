@@ -10,6 +10,9 @@ use ken_ledger::layout::KEN_DIR;
 
 use crate::files::ENTRIES_DIR;
 
+/// Characters of a commit's id that people cite.
+const COMMIT_CHARS: usize = 12;
+
 /// Who brought something into the repository, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Authorship {
@@ -180,6 +183,12 @@ fn run(place: &Place, args: &[&str]) -> Result<Vec<u8>, GitError> {
 
 fn folder() -> String {
     format!("{KEN_DIR}/{ENTRIES_DIR}")
+}
+
+/// Returns the beginning of the commit HEAD names, as people cite it.
+pub(crate) fn head_commit(place: &Place) -> Option<String> {
+    let head = head(place).ok().flatten()?;
+    Some(head.chars().take(COMMIT_CHARS).collect())
 }
 
 fn head(place: &Place) -> Result<Option<String>, GitError> {

@@ -9,8 +9,10 @@
 //! [`runs`] who was shown what and what follows from it, [`sync`] what people edit by hand, [`upkeep`] packing, blanking and
 //! recovery, [`init`] coming and going.
 
+pub mod audit;
 pub mod brief;
 mod config;
+pub mod digest;
 pub mod drift;
 pub mod engine;
 pub mod entries;

@@ -109,7 +109,7 @@ impl Engine {
 }
 
 /// Returns which claims have some uncommon words in common, each pair once.
-fn sharing_words(claims: &[Claim]) -> BTreeSet<(usize, usize)> {
+pub(crate) fn sharing_words(claims: &[Claim]) -> BTreeSet<(usize, usize)> {
     let mut places: HashMap<&String, Vec<usize>> = HashMap::new();
     for (place, claim) in claims.iter().enumerate() {
         for word in claim.words().iter().collect::<BTreeSet<_>>() {

@@ -8,7 +8,11 @@ use super::Cli;
 
 /// Commands by task; each stands in exactly one group.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Start and stop", &["init", "uninstall"]),
+    ("Start and stop", &["init", "audit", "import", "uninstall"]),
+    (
+        "Digest documents",
+        &["reduce", "reflect", "stage", "reweave"],
+    ),
     (
         "Write knowledge",
         &[

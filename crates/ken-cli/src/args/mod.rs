@@ -3,6 +3,7 @@
 //! Every command about knowledge is one variant of [`Verb`], which stands both at the top level and
 //! below `ken knowledge`. Help is grouped by task in [`help`].
 
+mod digest;
 mod entry;
 mod filter;
 mod guard;
@@ -20,6 +21,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ken_core::actor::Actor;
 
+pub(crate) use digest::{DocumentsArgs, ReduceArgs, ReweaveArgs, StageCommand};
 pub(crate) use entry::{
     AddArgs, ArchiveArgs, CiteArgs, ConfirmArgs, Field, IdArgs, LinkArgs, MarkArgs, NormType,
     NoteArgs, RetractArgs, ReviseArgs, ShowArgs, StatusArgs, WordingArgs,
@@ -126,6 +128,19 @@ pub(crate) enum Top {
 pub(crate) enum Verb {
     /// Make a ledger at the top of this repository, or in this folder
     Init,
+    /// Say what is wrong with the knowledge this repository keeps already; writes nothing
+    Audit(DocumentsArgs),
+    /// Take the sound claims of documents in: CLAUDE.md, AGENTS.md, rules, decisions …
+    Import(DocumentsArgs),
+    /// Take claims from documents or history and let them wait for a decision
+    Reduce(ReduceArgs),
+    /// Say what waiting claims would repeat, contradict or link to
+    Reflect,
+    /// Give an entry new evidence, and new words if need be
+    Reweave(Box<ReweaveArgs>),
+    /// Decide about claims that wait
+    #[command(subcommand)]
+    Stage(StageCommand),
     /// Take out what `init` put in; knowledge stays unless told otherwise
     Uninstall(UninstallArgs),
     /// Add an entry, or many from JSON lines

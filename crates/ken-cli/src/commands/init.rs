@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Session;
 use crate::failure::{Exit, Failure};
-use crate::print::counted;
+use crate::print::{counted, visible};
 
 const NEXT: &str = "ken add --kind learning --statement \"…\" --cite commit:HASH";
 
@@ -50,8 +50,26 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
             "This folder is not in git: knowledge stays here. `ken uninstall` takes the files out.",
         )?;
     }
+    offer(session)?;
+    Ok(Exit::Fine)
+}
+
+/// Says what to do next: look at the knowledge that is there, or write the first down.
+fn offer(session: &mut Session<'_>) -> Result<(), Failure> {
+    let surroundings = &session.surroundings;
+    let held = ken_engine::audit::documents(&surroundings.start, &surroundings.git)?;
+    let Some(first) = held.first() else {
+        return session
+            .printer
+            .hint(format_args!("write down the first lesson: {NEXT}"));
+    };
+    let first = visible(first);
+    let told = match held.len() {
+        1 => format!("{first} holds knowledge already"),
+        more => format!("{first} and {} more hold knowledge already", more - 1),
+    };
+    session.printer.talk(told)?;
     session
         .printer
-        .hint(format_args!("write down the first lesson: {NEXT}"))?;
-    Ok(Exit::Fine)
+        .hint("`ken audit` says what is wrong with it, `ken import` takes the sound claims in")
 }

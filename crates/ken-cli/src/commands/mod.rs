@@ -5,6 +5,7 @@
 
 mod add;
 mod archive;
+mod audit;
 mod blank;
 mod brief;
 mod browse;
@@ -19,6 +20,7 @@ mod export;
 mod feedback;
 mod friction;
 mod hand;
+mod import;
 mod index;
 mod init;
 mod ledger;
@@ -35,16 +37,20 @@ mod promote;
 mod quarantine;
 mod reanchor;
 mod recover;
+mod reduce;
+mod reflect;
 mod render;
 mod restore;
 mod retract;
 mod revise;
 mod revoke;
+mod reweave;
 mod run;
 mod scan;
 mod scoring;
 mod search;
 mod show;
+mod stage;
 mod status;
 mod supersede;
 mod sync;
@@ -121,15 +127,23 @@ impl Session<'_> {
 
     fn verb(&mut self, verb: Verb) -> Result<Exit, Failure> {
         let is_verify = matches!(verb, Verb::Verify(_));
+        let is_audit = matches!(verb, Verb::Audit(_));
         match self.printer.format() {
             Format::Text | Format::Json => {}
             Format::Sarif | Format::Github | Format::Markdown if is_verify => {}
+            Format::Markdown if is_audit => {}
             Format::Sarif | Format::Github | Format::Markdown => {
                 return Err(Failure::usage("only `ken verify` answers in that format"));
             }
         }
         match verb {
             Verb::Init => init::run(self),
+            Verb::Audit(args) => audit::run(self, &args),
+            Verb::Import(args) => import::run(self, &args),
+            Verb::Reduce(args) => reduce::run(self, &args),
+            Verb::Reflect => reflect::run(self),
+            Verb::Reweave(args) => reweave::run(self, *args),
+            Verb::Stage(command) => stage::run(self, &command),
             Verb::Uninstall(args) => uninstall::run(self, &args),
             Verb::Add(args) => add::run(self, &args),
             Verb::List(args) => list::run(self, &args),

@@ -1,0 +1,386 @@
+//! A Markdown document as a list of blocks, each with the headings it stands under and its line.
+
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+/// A stretch of text that stands by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) kind: BlockKind,
+    /// Inline text on one line; code between backticks.
+    pub(crate) text: String,
+    /// Targets of its links.
+    pub(crate) links: Vec<String>,
+    /// What the text stands under, outermost first.
+    pub(crate) headings: Vec<String>,
+    /// The sentence a list was announced with: "Never commit:".
+    pub(crate) lead: Option<String>,
+    /// Counted from 1.
+    pub(crate) line: usize,
+    pub(crate) last_line: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockKind {
+    Paragraph,
+    Item,
+    /// Cells of a table, joined by ` | `.
+    Row,
+    /// Lines of a code block a shell would run.
+    Shell,
+}
+
+/// Languages of code blocks that hold commands.
+const SHELLS: [&str; 8] = [
+    "bash",
+    "sh",
+    "shell",
+    "zsh",
+    "console",
+    "fish",
+    "terminal",
+    "shell-session",
+];
+
+/// Returns whether a code block holds lines for a shell.
+fn is_shell(kind: &CodeBlockKind<'_>) -> bool {
+    match kind {
+        CodeBlockKind::Indented => false,
+        CodeBlockKind::Fenced(info) => {
+            let language = info.split([' ', ',', '{']).next().unwrap_or_default();
+            SHELLS.contains(&language.to_ascii_lowercase().as_str())
+        }
+    }
+}
+
+/// Takes a document apart.
+pub(crate) fn blocks(text: &str) -> Vec<Block> {
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
+        | Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS;
+    let mut reader = Reader::new(text);
+    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+        reader.take(event, range.start, range.end);
+    }
+    reader.flush();
+    reader.blocks
+}
+
+/// What is being read now.
+struct Open {
+    kind: BlockKind,
+    text: String,
+    links: Vec<String>,
+    start: usize,
+    end: usize,
+}
+
+/// What text belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Text,
+    Heading(HeadingLevel),
+    /// A code block, and whether a shell would run it.
+    Code {
+        shell: bool,
+    },
+    /// Front matter, an image, a footnote: nothing anybody claims.
+    Skipped,
+}
+
+struct Reader<'t> {
+    /// Where each line begins.
+    lines: Vec<usize>,
+    source: &'t str,
+    blocks: Vec<Block>,
+    headings: Vec<(HeadingLevel, String)>,
+    open: Option<Open>,
+    within: Within,
+    heading: String,
+    /// For each list that is open, the sentence that announced it.
+    leads: Vec<Option<String>>,
+    /// The last paragraph or item, if it ends like an announcement.
+    announced: Option<String>,
+}
+
+impl<'t> Reader<'t> {
+    fn new(source: &'t str) -> Self {
+        let breaks = source.match_indices('\n').map(|(at, _)| at + 1);
+        Self {
+            lines: std::iter::once(0).chain(breaks).collect(),
+            source,
+            blocks: Vec::new(),
+            headings: Vec::new(),
+            open: None,
+            within: Within::Text,
+            heading: String::new(),
+            leads: Vec::new(),
+            announced: None,
+        }
+    }
+
+    fn line_of(&self, offset: usize) -> usize {
+        self.lines.partition_point(|start| *start <= offset)
+    }
+
+    fn take(&mut self, event: Event<'_>, start: usize, end: usize) {
+        match event {
+            Event::Start(tag) => self.begin(tag, start, end),
+            Event::End(tag) => self.finish(tag),
+            Event::Text(text) => self.text(&text, start, end),
+            Event::Code(text) => self.text(&format!("`{}`", text.trim()), start, end),
+            Event::SoftBreak | Event::HardBreak => self.text(" ", start, end),
+            Event::TaskListMarker(_)
+            | Event::Html(_)
+            | Event::InlineHtml(_)
+            | Event::InlineMath(_)
+            | Event::DisplayMath(_)
+            | Event::FootnoteReference(_)
+            | Event::Rule => {}
+        }
+    }
+
+    fn begin(&mut self, tag: Tag<'_>, start: usize, end: usize) {
+        match tag {
+            Tag::Heading { level, .. } => {
+                self.flush();
+                self.announced = None;
+                self.heading.clear();
+                self.within = Within::Heading(level);
+            }
+            Tag::CodeBlock(kind) => {
+                self.flush();
+                self.within = Within::Code {
+                    shell: is_shell(&kind),
+                };
+            }
+            Tag::List(_) => {
+                self.flush();
+                self.leads.push(self.announced.take());
+            }
+            Tag::Item => {
+                self.flush();
+                self.start(BlockKind::Item, start, end);
+            }
+            Tag::Paragraph => {
+                let continues = self
+                    .open
+                    .as_ref()
+                    .is_some_and(|open| open.text.trim().is_empty());
+                if !continues {
+                    self.flush();
+                    let kind = if self.leads.is_empty() {
+                        BlockKind::Paragraph
+                    } else {
+                        BlockKind::Item
+                    };
+                    self.start(kind, start, end);
+                }
+            }
+            Tag::TableRow => {
+                self.flush();
+                self.start(BlockKind::Row, start, end);
+            }
+            Tag::Link { dest_url, .. } => {
+                if let Some(open) = &mut self.open {
+                    open.links.push(dest_url.to_string());
+                }
+            }
+            // What columns are called claims nothing.
+            Tag::TableHead
+            | Tag::Image { .. }
+            | Tag::MetadataBlock(_)
+            | Tag::FootnoteDefinition(_)
+            | Tag::HtmlBlock => {
+                self.within = Within::Skipped;
+            }
+            Tag::BlockQuote(_)
+            | Tag::TableCell
+            | Tag::Table(_)
+            | Tag::Emphasis
+            | Tag::Strong
+            | Tag::Strikethrough
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition => {}
+        }
+    }
+
+    fn finish(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Heading(level) => {
+                self.headings.retain(|(above, _)| *above < level);
+                let heading = self.heading.trim().to_owned();
+                self.headings.push((level, heading));
+                self.within = Within::Text;
+            }
+            TagEnd::TableHead
+            | TagEnd::CodeBlock
+            | TagEnd::Image
+            | TagEnd::MetadataBlock(_)
+            | TagEnd::FootnoteDefinition
+            | TagEnd::HtmlBlock => {
+                self.within = Within::Text;
+            }
+            TagEnd::List(_) => {
+                self.flush();
+                self.leads.pop();
+                self.announced = None;
+            }
+            TagEnd::Item | TagEnd::Paragraph | TagEnd::TableRow => self.flush(),
+            TagEnd::TableCell => {
+                if let Some(open) = &mut self.open {
+                    open.text.push_str(" | ");
+                }
+            }
+            TagEnd::BlockQuote(_)
+            | TagEnd::Table
+            | TagEnd::Emphasis
+            | TagEnd::Strong
+            | TagEnd::Strikethrough
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::Link
+            | TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition => {}
+        }
+    }
+
+    fn start(&mut self, kind: BlockKind, start: usize, end: usize) {
+        self.open = Some(Open {
+            kind,
+            text: String::new(),
+            links: Vec::new(),
+            start,
+            end,
+        });
+    }
+
+    fn text(&mut self, text: &str, start: usize, end: usize) {
+        match self.within {
+            Within::Skipped | Within::Code { shell: false } => {}
+            Within::Heading(_) => self.heading.push_str(text),
+            Within::Code { shell: true } => self.shell(text, start),
+            Within::Text => {
+                if self.open.is_none() {
+                    let kind = if self.leads.is_empty() {
+                        BlockKind::Paragraph
+                    } else {
+                        BlockKind::Item
+                    };
+                    self.start(kind, start, end);
+                }
+                let Some(open) = &mut self.open else { return };
+                open.text.push_str(text);
+                open.end = end;
+            }
+        }
+    }
+
+    /// Takes each line of a code block that a shell would run as a block of its own.
+    fn shell(&mut self, text: &str, start: usize) {
+        let mut at = start;
+        for line in text.split_inclusive('\n') {
+            let number = self.line_of(at);
+            at += line.len();
+            let line = line.trim();
+            let line = line.strip_prefix("$ ").unwrap_or(line);
+            if !line.is_empty() {
+                self.push(
+                    BlockKind::Shell,
+                    line.to_owned(),
+                    Vec::new(),
+                    (number, number),
+                    None,
+                );
+            }
+        }
+    }
+
+    /// Closes what is open and keeps it if it says anything.
+    fn flush(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        let text = open.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if text.is_empty() {
+            return;
+        }
+        self.announced = text.ends_with(':').then(|| text.clone());
+        let end = open.end.min(self.source.len());
+        let lines = (
+            self.line_of(open.start),
+            self.line_of(end.saturating_sub(1).max(open.start)),
+        );
+        let lead = self.leads.last().cloned().flatten();
+        self.push(open.kind, text, open.links, lines, lead);
+    }
+
+    fn push(
+        &mut self,
+        kind: BlockKind,
+        text: String,
+        links: Vec<String>,
+        lines: (usize, usize),
+        lead: Option<String>,
+    ) {
+        let headings = self.headings.iter().map(|(_, text)| text.clone()).collect();
+        let (line, last_line) = lines;
+        self.blocks.push(Block {
+            kind,
+            text,
+            links,
+            headings,
+            lead,
+            line,
+            last_line,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_falls_into_blocks_with_headings_and_lines() {
+        let text = "---\ntitle: x\n---\n# Top\n\nA *paragraph* with `code`\nand [a link](docs/a.md).\n\n## Rules\n\nNever commit:\n\n- secrets\n- build output\n  - deep one\n\n```bash\n$ make test  # all of them\nmake lint\n```\n\n| path | what |\n|---|---|\n| `src` | code |\n";
+        let blocks = blocks(text);
+        let told: Vec<_> = blocks
+            .iter()
+            .map(|it| {
+                (
+                    it.kind,
+                    it.text.as_str(),
+                    it.line,
+                    it.headings.len(),
+                    it.lead.as_deref(),
+                )
+            })
+            .collect();
+        let announced = Some("Never commit:");
+        assert_eq!(
+            told,
+            [
+                (
+                    BlockKind::Paragraph,
+                    "A paragraph with `code` and a link.",
+                    6,
+                    1,
+                    None
+                ),
+                (BlockKind::Paragraph, "Never commit:", 11, 2, None),
+                (BlockKind::Item, "secrets", 13, 2, announced),
+                (BlockKind::Item, "build output", 14, 2, announced),
+                (BlockKind::Item, "deep one", 15, 2, None),
+                (BlockKind::Shell, "make test  # all of them", 18, 2, None),
+                (BlockKind::Shell, "make lint", 19, 2, None),
+                (BlockKind::Row, "`src` | code |", 24, 2, None),
+            ]
+        );
+        assert_eq!(blocks[0].links, ["docs/a.md"]);
+        assert_eq!(blocks[0].last_line, 7);
+    }
+}

@@ -1,0 +1,342 @@
+//! Claims in a document: what can be true or false of the repository, or followed or broken by whoever works in it.
+//!
+//! A list item is one claim, a paragraph one a sentence, a line for a shell one with what its comment says. Greetings,
+//! pointers, questions and announcements are none. Sentences that need the one before ("It also …") stay with it.
+
+use ken_core::kind::Kind;
+use ken_core::text::Statement;
+use serde::Serialize;
+
+use crate::block::{Block, BlockKind, blocks};
+use crate::forms;
+use crate::mention::{Mention, MentionKind, is_command, mentions};
+use crate::modality::{Modality, is_instruction, spoken};
+use crate::sentence::sentences;
+use crate::source::SourceKind;
+use crate::topic;
+use crate::words::{FACTUAL, FRIENDLY, HERE, LEANING, POINTING, has, is_one, starts};
+
+/// Claims taken from one document at most.
+pub const CLAIMS_MAX: usize = 2000;
+
+/// Characters from which on a text is no single claim.
+const CLAIM_CHARS_MAX: usize = 600;
+
+/// Words an announcement may have to be put before its items.
+const LEAD_WORDS_MAX: usize = 14;
+
+/// Words below which an item cannot stand without its announcement.
+const ITEM_WORDS_MIN: usize = 5;
+
+/// One claim and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Found {
+    pub text: String,
+    /// What it stands under, outermost first.
+    pub headings: Vec<String>,
+    /// Counted from 1.
+    pub line: usize,
+    pub last_line: usize,
+    pub modality: Modality,
+    pub kind: Kind,
+    pub tags: Vec<&'static str>,
+    pub mentions: Vec<Mention>,
+    /// Steps that show whether it holds, where the document gives some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub verify: Vec<String>,
+}
+
+/// Returns what a document claims, in order.
+pub fn claims(source: SourceKind, text: &str) -> Vec<Found> {
+    let mut found = match source {
+        SourceKind::Decision => forms::decision(text),
+        SourceKind::Reviewer => forms::reviewer(text),
+        SourceKind::Lesson => {
+            forms::lesson(text).unwrap_or_else(|| of_blocks(source, &blocks(text)))
+        }
+        SourceKind::Records => forms::records(text),
+        SourceKind::Owners => forms::owners(text),
+        SourceKind::Instructions
+        | SourceKind::Memory
+        | SourceKind::Contributing
+        | SourceKind::Template => of_blocks(source, &blocks(text)),
+    };
+    found.truncate(CLAIMS_MAX);
+    found
+}
+
+fn of_blocks(source: SourceKind, blocks: &[Block]) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut comment: Option<(usize, String)> = None;
+    for block in blocks {
+        match block.kind {
+            BlockKind::Shell => found.extend(command(block, &mut comment)),
+            BlockKind::Paragraph => found.extend(of_sentences(source, block)),
+            BlockKind::Item => found.extend(of_item(source, block)),
+            BlockKind::Row => {
+                found.extend(row(&block.text).and_then(|text| one(source, block, text)));
+            }
+        }
+    }
+    found
+}
+
+/// Makes a claim of `text`, if it is one.
+fn one(source: SourceKind, block: &Block, text: String) -> Option<Found> {
+    let modality = Modality::of(&text);
+    is_claim(&text, modality).then(|| make(source, block, text, modality))
+}
+
+/// Makes a claim of `text`, which stands in `block`.
+pub(crate) fn make(source: SourceKind, block: &Block, text: String, modality: Modality) -> Found {
+    // Links belong to a sentence only where the block has no other.
+    let links = if sentences(&block.text).len() <= 1 || block.text == text {
+        &block.links[..]
+    } else {
+        &[]
+    };
+    Found {
+        kind: topic::kind(source, modality, &text, &block.headings),
+        tags: topic::tags(&text, &block.headings),
+        mentions: mentions(&text, links),
+        headings: block.headings.clone(),
+        line: block.line,
+        last_line: block.last_line,
+        modality,
+        verify: Vec::new(),
+        text,
+    }
+}
+
+/// Takes an item as one claim, with its announcement where it says nothing without.
+fn of_item(source: SourceKind, block: &Block) -> Vec<Found> {
+    if block.text.ends_with(':') {
+        return Vec::new();
+    }
+    if Statement::SENTENCES_MAX < sentences(&block.text).len() {
+        return of_sentences(source, block);
+    }
+    let words = spoken(&block.text).split_whitespace().count();
+    let lead = lead_of(block, words);
+    let text = match &lead {
+        Some(lead) => format!("{lead}: {}", block.text),
+        None => block.text.clone(),
+    };
+    // A checklist asks for what its boxes say.
+    let modality = match source {
+        SourceKind::Template => Modality::Must,
+        SourceKind::Instructions
+        | SourceKind::Memory
+        | SourceKind::Reviewer
+        | SourceKind::Lesson
+        | SourceKind::Records
+        | SourceKind::Decision
+        | SourceKind::Contributing
+        | SourceKind::Owners => Modality::of(&text),
+    };
+    let is_one = is_claim(&text, modality);
+    is_one
+        .then(|| make(source, block, text, modality))
+        .into_iter()
+        .collect()
+}
+
+/// Returns the announcement or heading an item of so many words cannot do without.
+fn lead_of(block: &Block, words: usize) -> Option<String> {
+    let heading = block.headings.last().map(String::as_str);
+    let candidates = [block.lead.as_deref(), heading];
+    for lead in candidates.into_iter().flatten() {
+        let last = sentences(lead)
+            .pop()
+            .unwrap_or_default()
+            .trim_end_matches(':')
+            .trim();
+        let count = spoken(last).split_whitespace().count();
+        if count == 0 || LEAD_WORDS_MAX < count {
+            continue;
+        }
+        let forbids = match Modality::of(last) {
+            Modality::MustNot | Modality::ShouldNot => true,
+            Modality::Must | Modality::Should | Modality::Fact => false,
+        };
+        let already = Modality::of(&block.text)
+            .polarity()
+            .is_some_and(|it| it == ken_core::content::Polarity::Negative);
+        let is_announcement = Some(lead) == block.lead.as_deref();
+        if forbids && !already && (is_announcement || count <= 4) {
+            return Some(last.to_owned());
+        }
+        if is_announcement && words < ITEM_WORDS_MIN && !is_instruction(&block.text) {
+            return Some(last.to_owned());
+        }
+    }
+    None
+}
+
+/// Takes a paragraph apart; what leans on the sentence before stays with it.
+fn of_sentences(source: SourceKind, block: &Block) -> Vec<Found> {
+    let mut groups: Vec<Vec<&str>> = Vec::new();
+    for sentence in sentences(&block.text) {
+        if !leans(sentence) {
+            groups.push(vec![sentence]);
+            continue;
+        }
+        // Without one before it, nobody can tell what it is about.
+        if let Some(last) = groups.last_mut()
+            && last.len() < Statement::SENTENCES_MAX
+        {
+            last.push(sentence);
+        }
+    }
+    let whole = groups.into_iter().map(|group| group.join(" "));
+    whole.filter_map(|text| one(source, block, text)).collect()
+}
+
+fn leans(sentence: &str) -> bool {
+    let told = spoken(sentence);
+    let words: Vec<&str> = told.split_whitespace().collect();
+    if words.first() == Some(&"this") && words.get(1).is_some_and(|word| is_one(word, HERE)) {
+        return false;
+    }
+    starts(&told, LEANING)
+}
+
+/// Returns whether a text claims anything.
+pub(crate) fn is_claim(text: &str, modality: Modality) -> bool {
+    let told = spoken(text);
+    let words: Vec<&str> = told.split_whitespace().collect();
+    let least = if modality.asks() { 2 } else { 4 };
+    if words.len() < least || CLAIM_CHARS_MAX < text.chars().count() {
+        return false;
+    }
+    if text.ends_with([':', '?', '…', ',']) || text.ends_with("...") {
+        return false;
+    }
+    if starts(&told, POINTING) || has(&told, FRIENDLY) {
+        return false;
+    }
+    modality.asks() || has(&told, FACTUAL) || is_labelled(text)
+}
+
+/// Returns whether a text is a name and what it is: "`src/` - the code".
+fn is_labelled(text: &str) -> bool {
+    let marks = [": ", " - ", " – ", " — ", " → ", " -> ", " = "];
+    marks.iter().any(|mark| {
+        text.split_once(mark).is_some_and(|(label, rest)| {
+            let count = |text: &str| spoken(text).split_whitespace().count();
+            (1..=6).contains(&count(label)) && 2 <= count(rest)
+        })
+    })
+}
+
+/// Returns the cells of a table's row as one text: the first names what the others say.
+fn row(text: &str) -> Option<String> {
+    let cells: Vec<&str> = text
+        .split(" | ")
+        .map(|it| it.trim_matches([' ', '|']))
+        .filter(|it| !it.is_empty())
+        .collect();
+    let (first, rest) = cells.split_first()?;
+    ((1..=3).contains(&rest.len())).then(|| format!("{first}: {}", rest.join("; ")))
+}
+
+/// Makes a claim of a line for a shell; `comment` is what the last line of comment said.
+fn command(block: &Block, comment: &mut Option<(usize, String)>) -> Option<Found> {
+    if let Some(text) = block.text.strip_prefix('#') {
+        *comment = Some((block.line, text.trim_matches(['#', ' ']).to_owned()));
+        return None;
+    }
+    let (line, behind) = match block.text.split_once(" #") {
+        Some((line, behind)) => (line.trim(), Some(behind.trim().to_owned())),
+        None => (block.text.as_str(), None),
+    };
+    let placeholder = line.contains(['<', '{', '`', '|', '\\']) || line.contains("...");
+    if !is_command(line) || placeholder || line.starts_with("git ") {
+        return None;
+    }
+    let above = comment
+        .clone()
+        .filter(|(at, _)| block.line - at <= 2)
+        .map(|(_, text)| text);
+    let heading = || {
+        block
+            .headings
+            .last()
+            .cloned()
+            .filter(|it| it.split_whitespace().count() <= 6)
+    };
+    let label = behind
+        .or(above)
+        .or_else(heading)
+        .filter(|it| !it.is_empty())?;
+    let label = label.trim_end_matches([':', '.']);
+    let text = format!("{label}: run `{line}`");
+    let mut found = make(SourceKind::Instructions, block, text, Modality::Should);
+    found.mentions = vec![Mention {
+        kind: MentionKind::Command,
+        text: line.to_owned(),
+    }];
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(document: &str) -> Vec<String> {
+        let found = claims(SourceKind::Instructions, document);
+        found.into_iter().map(|it| it.text).collect()
+    }
+
+    #[test]
+    fn what_claims_nothing_is_left_out() {
+        let document = "# CLAUDE.md\n\nThis file provides guidance to agents.\n\nThank you for helping! See the docs for more.\n\nWhat next?\n\nWe use the following:\n\nTests live in `tests/`. They need a database. Run them with `make test`.\n";
+        assert_eq!(
+            texts(document),
+            [
+                "Tests live in `tests/`. They need a database.",
+                "Run them with `make test`."
+            ]
+        );
+    }
+
+    #[test]
+    fn an_item_keeps_the_announcement_it_cannot_do_without() {
+        let document = "Never commit:\n\n- secrets\n- files that a build made for us\n\nWe use:\n\n- Rust 2024\n- Use `thiserror` for the errors of libraries.\n\n## Do not\n\n- edit the generated client\n";
+        assert_eq!(
+            texts(document),
+            [
+                "Never commit: secrets",
+                "Never commit: files that a build made for us",
+                "We use: Rust 2024",
+                "Use `thiserror` for the errors of libraries.",
+                "Do not: edit the generated client",
+            ]
+        );
+    }
+
+    #[test]
+    fn commands_come_with_what_they_are_for() {
+        let document = "## Build\n\n```bash\nnpm run build # everything\n# one test\nnpx vitest run a\ncd x\n\nmake all\n```\n\n| `src/` | where the code is |\n|---|---|\n| `docs/` | what is written |\n";
+        assert_eq!(
+            texts(document),
+            [
+                "everything: run `npm run build`",
+                "one test: run `npx vitest run a`",
+                "Build: run `make all`",
+                "`docs/`: what is written",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_claim_knows_its_lines_and_what_it_points_at() {
+        let found = claims(
+            SourceKind::Instructions,
+            "# A\n\n- Keep\n  `src/lib.rs` small.\n",
+        );
+        assert_eq!((found[0].line, found[0].last_line), (3, 4));
+        assert_eq!(found[0].mentions[0].text, "src/lib.rs");
+        assert_eq!(found[0].modality, Modality::Should);
+    }
+}

@@ -1,0 +1,214 @@
+//! What a sentence points at: files, names in code, commands.
+//!
+//! Strict on purpose: a finding about a file that was never meant is worse than none. What looks like a pattern, a
+//! placeholder, an address or a file to be made is no mention.
+
+use serde::Serialize;
+
+use crate::words::{ENDINGS, PLACEHOLDERS, PROGRAMS, each, is_one};
+
+/// Something a claim points at.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Mention {
+    pub kind: MentionKind,
+    pub text: String,
+}
+
+/// What is pointed at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MentionKind {
+    /// A file or folder below the document's repository, as written.
+    Path,
+    /// A relative link's target.
+    Link,
+    /// A name in code.
+    Symbol,
+    /// A line for a shell.
+    Command,
+}
+
+/// Bytes a mention may have.
+const MENTION_BYTES_MAX: usize = 200;
+
+/// Returns what a text points at, each once, in order.
+pub(crate) fn mentions(text: &str, links: &[String]) -> Vec<Mention> {
+    let mut found = Vec::new();
+    let mut add = |kind, text: &str| {
+        let mention = Mention {
+            kind,
+            text: text.to_owned(),
+        };
+        if !found.contains(&mention) {
+            found.push(mention);
+        }
+    };
+    for span in text.split('`').skip(1).step_by(2) {
+        let span = span.trim();
+        if span.is_empty() || MENTION_BYTES_MAX < span.len() {
+            continue;
+        }
+        if is_command(span) {
+            add(MentionKind::Command, span);
+        } else if let Some(path) = path(span) {
+            add(MentionKind::Path, path);
+        } else if let Some(name) = symbol(span) {
+            add(MentionKind::Symbol, name);
+        }
+    }
+    for link in links {
+        if let Some(target) = link_target(link) {
+            add(MentionKind::Link, target);
+        }
+    }
+    found
+}
+
+/// Returns whether a span is a line for a shell.
+pub(crate) fn is_command(span: &str) -> bool {
+    let mut words = span.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let known = is_one(first, PROGRAMS) || first.starts_with("./") && !first.ends_with('/');
+    known && words.next().is_some()
+}
+
+/// Returns the path a span names, without a line number behind it.
+fn path(span: &str) -> Option<&str> {
+    let bare = span.trim_end_matches([',', ';']);
+    let bare = match bare.split_once(':') {
+        Some((path, rest)) if rest.starts_with(|c: char| c.is_ascii_digit()) => path,
+        Some(_) => return None,
+        None => bare,
+    };
+    let bare = bare.split_once('#').map_or(bare, |(path, _)| path);
+    let bare = bare.strip_prefix("./").unwrap_or(bare);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/+@[]()".contains(c);
+    let lower = bare.to_ascii_lowercase();
+    let first = bare.split('/').next().unwrap_or_default();
+    if bare.is_empty()
+        || !bare.chars().all(plain)
+        || bare.starts_with(['/', '@', '-', '+', '('])
+        || bare.contains("//")
+        || bare.starts_with("..")
+        || each(PLACEHOLDERS).any(|it| lower.contains(it))
+        || is_host(first)
+    {
+        return None;
+    }
+    let name = bare
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or_default();
+    let ending = name.rsplit_once('.');
+    let is_file = ending.is_some_and(|(stem, ending)| !stem.is_empty() && is_one(ending, ENDINGS));
+    let is_folder = bare.ends_with('/');
+    let has_folder = bare.trim_end_matches('/').contains('/');
+    // `and/or`, `GET/POST`, `main/dev`: two bare words are no path.
+    let dotted_or_deep = is_file
+        || is_folder && !name.is_empty()
+        || has_folder && bare.matches('/').count() >= 2 && ending.is_none();
+    (dotted_or_deep && (is_file || is_folder || lower == bare)).then_some(bare)
+}
+
+/// Returns whether the first part of a path is a machine's name.
+fn is_host(part: &str) -> bool {
+    ["com", "org", "io", "dev", "net"]
+        .iter()
+        .any(|it| part.ends_with(&format!(".{it}")))
+}
+
+/// Returns the file a link leads to, if it lies in the same repository.
+fn link_target(link: &str) -> Option<&str> {
+    let target = link.split(['#', '?']).next().unwrap_or_default();
+    let target = target.strip_prefix("./").unwrap_or(target);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/+@".contains(c);
+    let leads_away = target.contains(':')
+        || target.starts_with(['/', '@'])
+        || is_host(target.split('/').next()?);
+    let is_path = target.contains('/') || target.contains('.');
+    (!target.is_empty()
+        && target.chars().all(plain)
+        && !leads_away
+        && is_path
+        && target.len() <= MENTION_BYTES_MAX)
+        .then_some(target)
+}
+
+/// Returns the name a span is: `parse_all`, `Parser::new`, `readFile()`.
+fn symbol(span: &str) -> Option<&str> {
+    let bare = span.strip_suffix("()").unwrap_or(span);
+    let called = bare.len() != span.len();
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '#');
+    let starts = bare.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !starts || !bare.chars().all(is_part) || bare.ends_with([':', '.']) {
+        return None;
+    }
+    let letters: Vec<char> = bare.chars().collect();
+    let camel = letters
+        .windows(2)
+        .any(|it| it[0].is_ascii_lowercase() && it[1].is_ascii_uppercase());
+    (called || camel || bare.contains("::") || bare.contains('_')).then_some(bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_paths_names_or_commands() {
+        use MentionKind::*;
+        for (span, expected) in [
+            ("src/lib.rs", Some((Path, "src/lib.rs"))),
+            ("src/lib.rs:42", Some((Path, "src/lib.rs"))),
+            ("./src/a.ts", Some((Path, "src/a.ts"))),
+            ("package.json", Some((Path, "package.json"))),
+            ("docs/", Some((Path, "docs/"))),
+            ("crates/ken-core/src", Some((Path, "crates/ken-core/src"))),
+            ("app/[slug]/page.tsx", Some((Path, "app/[slug]/page.tsx"))),
+            ("src/**/*.ts", None),
+            ("path/to/file.rs", None),
+            ("src/<name>.ts", None),
+            ("feature/my-branch", None),
+            ("and/or", None),
+            ("@scope/pkg", None),
+            ("example.com/a.html", None),
+            ("/etc/passwd.txt", None),
+            ("../other/a.md", None),
+            ("v1.2.3", None),
+            ("parse_all()", Some((Symbol, "parse_all"))),
+            ("Parser::new", Some((Symbol, "Parser::new"))),
+            ("readFile", Some((Symbol, "readFile"))),
+            ("main", None),
+            ("npm run build", Some((Command, "npm run build"))),
+            ("./x.sh --all", Some((Command, "./x.sh --all"))),
+            ("npm", None),
+        ] {
+            let found = mentions(&format!("Look at `{span}` now"), &[]);
+            let expected: Vec<Mention> = expected
+                .map(|(kind, text)| Mention {
+                    kind,
+                    text: text.to_owned(),
+                })
+                .into_iter()
+                .collect();
+            assert_eq!(found, expected, "{span}");
+        }
+    }
+
+    #[test]
+    fn only_links_into_the_repository_count() {
+        let of = |link: &str| mentions("", &[link.to_owned()]).pop().map(|it| it.text);
+        assert_eq!(of("docs/a.md#part"), Some("docs/a.md".to_owned()));
+        assert_eq!(of("../a.md"), Some("../a.md".to_owned()));
+        for away in [
+            "https://a.io/b",
+            "mailto:a@b.c",
+            "#part",
+            "/abs/a.md",
+            "a b.md",
+        ] {
+            assert_eq!(of(away), None, "{away}");
+        }
+    }
+}
