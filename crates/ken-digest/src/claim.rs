@@ -28,6 +28,9 @@ const LEAD_WORDS_MAX: usize = 14;
 /// Words below which an item cannot stand without its announcement.
 const ITEM_WORDS_MIN: usize = 5;
 
+/// Words from which on a text with a full stop is a sentence.
+const SENTENCE_WORDS_MIN: usize = 5;
+
 /// One claim and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Found {
@@ -71,6 +74,8 @@ fn of_blocks(source: SourceKind, blocks: &[Block]) -> Vec<Found> {
     for block in blocks {
         match block.kind {
             BlockKind::Shell => found.extend(command(block, &mut comment)),
+            // What a template says between its boxes is for whoever fills it in.
+            BlockKind::Paragraph if source == SourceKind::Template => {}
             BlockKind::Paragraph => found.extend(of_sentences(source, block)),
             BlockKind::Item => found.extend(of_item(source, block)),
             BlockKind::Row => {
@@ -215,7 +220,9 @@ pub(crate) fn is_claim(text: &str, modality: Modality) -> bool {
     if starts(&told, POINTING) || has(&told, FRIENDLY) {
         return false;
     }
-    modality.asks() || has(&told, FACTUAL) || is_labelled(text)
+    // A whole sentence says something, whatever its verb.
+    let is_whole = SENTENCE_WORDS_MIN <= words.len() && text.ends_with('.');
+    modality.asks() || is_whole || has(&told, FACTUAL) || is_labelled(text)
 }
 
 /// Returns whether a text is a name and what it is: "`src/` - the code".

@@ -3,7 +3,10 @@
 use ken_core::content::Polarity;
 use serde::Serialize;
 
-use crate::words::{self, ADVISING, DISCOURAGING, FORBIDDING, OBLIGING, OPENERS, VERBS, is_one};
+use crate::words::{
+    self, ADVISING, AGAINST, BEFORE_AGAINST, DISCOURAGING, FORBIDDING, OBLIGING, OPENERS, VERBS,
+    each, is_one,
+};
 
 /// How a claim binds whoever reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -23,7 +26,7 @@ impl Modality {
         let text = spoken(sentence);
         let has = |phrases: &str| words::has(&text, phrases);
         let commands = is_instruction(sentence);
-        if has(FORBIDDING) && (commands || !is_report(&text)) {
+        if has(FORBIDDING) || commands_against(sentence) {
             return Self::MustNot;
         }
         if text.starts_with(" avoid ") || has("should not, shouldn't, discouraged, not recommended")
@@ -87,14 +90,32 @@ fn begins_with_verb(text: &str) -> bool {
     forbids || is_one(first, VERBS)
 }
 
-/// A text that says what somebody cannot do because it is so, not because it is forbidden.
-fn is_report(text: &str) -> bool {
-    [" cannot ", " no longer ", " may not "]
-        .iter()
-        .any(|it| text.contains(it))
-        && ![" never ", " do not ", " don't ", " must not "]
-            .iter()
-            .any(|it| text.contains(it))
+/// Returns whether a word that forbids is said to the reader: "Never do x", not "it never does x".
+fn commands_against(sentence: &str) -> bool {
+    let outside = sentence.replace('’', "'").to_lowercase();
+    let outside: Vec<&str> = outside.split('`').collect();
+    let code_left_out = |(place, part): (usize, &str)| {
+        if place % 2 == 0 {
+            part.to_owned()
+        } else {
+            "code".to_owned()
+        }
+    };
+    let text: String = outside.into_iter().enumerate().map(code_left_out).collect();
+    each(AGAINST).any(|word| {
+        text.match_indices(word).any(|(at, _)| {
+            let (before, behind) = (text[..at].trim_end(), &text[at + word.len()..]);
+            let stands_alone = !text[..at].ends_with(char::is_alphanumeric)
+                && !behind.starts_with(char::is_alphanumeric);
+            let last = before
+                .rsplit(char::is_whitespace)
+                .next()
+                .unwrap_or_default();
+            let opens = before.is_empty()
+                || before.ends_with([',', ';', ':', '(', '—', '–', '-', '.', '!', '*', '>']);
+            stands_alone && (opens || is_one(last, BEFORE_AGAINST))
+        })
+    })
 }
 
 /// Returns the words outside backticks in lower case, each between two spaces.
@@ -126,6 +147,16 @@ mod tests {
         use Modality::*;
         for (text, expected) in [
             ("Never commit secrets.", MustNot),
+            ("CI runs some of them; it never runs the live ones.", Fact),
+            (
+                "For patterns that do not use it, the library is a wrapper.",
+                Fact,
+            ),
+            (
+                "If you don't install it, you will need to run it by hand.",
+                Must,
+            ),
+            ("Keep it short, and never log tokens.", MustNot),
             ("Do not edit generated files by hand.", MustNot),
             ("All tests must pass before merging.", Must),
             ("Use pnpm for installing packages.", Should),

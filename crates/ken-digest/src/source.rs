@@ -27,7 +27,7 @@ pub enum SourceKind {
 }
 
 /// Folders that hold what others wrote, or examples.
-const FOREIGN: [&str; 11] = [
+const FOREIGN: [&str; 14] = [
     "node_modules",
     "vendor",
     "third_party",
@@ -39,6 +39,9 @@ const FOREIGN: [&str; 11] = [
     "test-data",
     "snapshots",
     "templates",
+    "dist",
+    "assets",
+    "bundle",
 ];
 
 /// Names of files agents are given, in lower case.
@@ -93,6 +96,13 @@ pub fn source_kind(path: &str) -> Option<SourceKind> {
     };
     let markdown = [".md", ".mdc", ".markdown"];
     let is_markdown = markdown.iter().any(|ending| name.ends_with(ending));
+    // Commands and skills say how to do one thing; they are no knowledge of the repository.
+    if [".claude/commands", ".claude/agents", ".claude/skills"]
+        .iter()
+        .any(|it| below(it))
+    {
+        return None;
+    }
     if INSTRUCTIONS.contains(&name) || is_markdown && RULE_FOLDERS.iter().any(|it| below(it)) {
         return Some(SourceKind::Instructions);
     }
@@ -161,6 +171,7 @@ mod tests {
             ("README.md", None),
             ("node_modules/a/CLAUDE.md", None),
             ("tests/fixtures/AGENTS.md", None),
+            (".claude/commands/agents.md", None),
         ] {
             assert_eq!(source_kind(path), expected, "{path}");
         }

@@ -29,9 +29,15 @@ pub(crate) fn each(phrases: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Words and phrases that forbid.
-pub(crate) const FORBIDDING: &str = "\
-    never, do not, don't, must not, mustn't, cannot, may not, not allowed, forbidden, prohibited, shall \
-    not, no longer, disallowed";
+pub(crate) const FORBIDDING: &str =
+    "must not, mustn't, not allowed, forbidden, prohibited, shall not, disallowed";
+
+/// Words that forbid where they are said to the reader.
+pub(crate) const AGAINST: &str = "never, do not, don't";
+
+/// Words that may stand before those.
+pub(crate) const BEFORE_AGAINST: &str =
+    "please, and, but, or, so, must, should, also, then, always, instead, just";
 
 /// Those that advise against.
 pub(crate) const DISCOURAGING: &str = "\
@@ -88,7 +94,7 @@ pub(crate) const HERE: &str = "\
 /// Beginnings of sentences that only point elsewhere or speak about the document.
 pub(crate) const POINTING: &str = "\
     see, for more, for details, for further, for additional, for a full, for a list, please see, please \
-    read, please refer, refer to, read more, check out, learn more, visit, have a look, take a look, \
+    read, please refer, refer to, read more, check out, check our, check the docs, check the documentation, you can start, you are ready, you're ready, learn more, visit, have a look, take a look, \
     more information, more details, this document, this file provides, this file contains, this file is, \
     this guide, this page, the following, the steps below, below, here is, here are, here's, these \
     guidelines, this section, in this, you can find, you'll find, table of contents, copyright, licensed \

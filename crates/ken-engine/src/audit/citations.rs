@@ -107,6 +107,19 @@ const BUILT: [&str; 16] = [
     "site",
 ];
 
+/// Parts of links that code hosts answer, not the tree.
+const HOSTED: [&str; 9] = [
+    "blob",
+    "tree",
+    "issues",
+    "labels",
+    "pull",
+    "pulls",
+    "wiki",
+    "discussions",
+    "releases",
+];
+
 /// Namesakes worth naming.
 const NAMESAKES_MAX: usize = 1;
 
@@ -156,13 +169,16 @@ fn is_expected(files: &Files, name: &str, folder: &str, is_link: bool) -> bool {
         return false;
     }
     if is_link {
-        return joined(folder, name).is_some();
+        let leads_to_host = parts.iter().any(|part| HOSTED.contains(part));
+        return joined(folder, name).is_some() && !leads_to_host;
     }
     let (Some(first), true) = (parts.first(), 1 < parts.len()) else {
         return false;
     };
     let from_here = joined(folder, first).is_some_and(|path| files.is_folder(&path));
-    from_here || files.is_folder(first)
+    // A file in a folder that is gone too; a folder alone may be anybody's.
+    let names_file = parts.last().is_some_and(|it| it.contains('.')) && !first.starts_with('.');
+    from_here || files.is_folder(first) || names_file
 }
 
 fn told(files: &Files, path: &str) -> String {

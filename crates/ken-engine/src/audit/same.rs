@@ -1,39 +1,183 @@
 //! Claims that say the same, and claims that say the contrary of each other.
 
-use ken_core::likeness::{self, Likeness, likeness};
+use std::collections::{BTreeSet, HashMap};
 
+use ken_core::contradiction::{self, Rule, Side, Why, contradiction};
+use ken_core::likeness::{self, Likeness, likeness};
+use ken_digest::MentionKind;
+
+use super::tree::folder_of;
 use super::{AuditFinding, Claim, FindingKind, Other};
 use crate::pairs::sharing_words;
 
+/// Words a rule has at most to be held against others.
+const PLAIN_WORDS_MAX: usize = 22;
+
+/// Words and phrases that leave something out.
+const DENYING: [&str; 8] = [
+    "never",
+    "not",
+    "don't",
+    "avoid",
+    "rather than",
+    "instead of",
+    "without",
+    "no",
+];
+
 /// Returns each pair of claims that are one, or contrary.
 pub(super) fn check(claims: &[Claim]) -> Vec<AuditFinding> {
+    let mut findings = duplicates(claims);
+    findings.extend(contradictions(claims));
+    findings
+}
+
+fn duplicates(claims: &[Claim]) -> Vec<AuditFinding> {
     let taken: Vec<likeness::Claim> = claims
         .iter()
         .map(|it| likeness::Claim::of(&it.found.text))
         .collect();
-    let mut findings = Vec::new();
-    for (one, other) in sharing_words(&taken) {
-        let told = match likeness(&taken[one], &taken[other], None) {
-            Likeness::Same | Likeness::Reworded => {
-                (FindingKind::Duplicate, "says the same as".to_owned())
-            }
-            Likeness::Opposed
-                if claims[one].found.modality.asks() && claims[other].found.modality.asks() =>
-            {
-                (FindingKind::Contradiction, "contradicts".to_owned())
-            }
-            Likeness::Opposed | Likeness::Alike | Likeness::Different => continue,
-        };
-        findings.push(pair(claims, (one, other), told));
+    let mut pairs = sharing_words(&taken);
+    pairs.extend(with_the_same_words(claims, &taken));
+    let same = pairs.into_iter().filter(|(one, other)| {
+        hold_together(&claims[*one].document, &claims[*other].document)
+            && is_repeated(&taken[*one], &taken[*other])
+    });
+    same.map(|it| pair(claims, it, FindingKind::Duplicate, "says the same as"))
+        .collect()
+}
+
+/// Returns whether one claim repeats the other: it may say a little more, but not something else.
+fn is_repeated(one: &likeness::Claim, other: &likeness::Claim) -> bool {
+    match likeness(one, other, None) {
+        Likeness::Same => true,
+        Likeness::Reworded => {
+            let of = |it: &likeness::Claim| it.words().iter().cloned().collect::<BTreeSet<_>>();
+            let (one, other) = (of(one), of(other));
+            one.is_subset(&other) || other.is_subset(&one)
+        }
+        Likeness::Alike | Likeness::Opposed | Likeness::Different => false,
     }
-    findings
+}
+
+/// Returns claims with just the same words, each with the one before it that binds together with it: words that stand in
+/// many claims lead nowhere otherwise.
+fn with_the_same_words(claims: &[Claim], taken: &[likeness::Claim]) -> Vec<(usize, usize)> {
+    let mut seen: HashMap<Vec<&String>, Vec<usize>> = HashMap::new();
+    let mut pairs = Vec::new();
+    for (place, claim) in taken.iter().enumerate() {
+        let mut words: Vec<&String> = claim.words().iter().collect();
+        words.sort();
+        let before = seen.entry(words).or_default();
+        let together = |it: &&usize| hold_together(&claims[**it].document, &claims[place].document);
+        pairs.extend(before.iter().find(together).map(|it| (*it, place)));
+        before.push(place);
+    }
+    pairs
+}
+
+fn contradictions(claims: &[Claim]) -> Vec<AuditFinding> {
+    let sides: Vec<Side> = claims.iter().map(|it| Side::said(&it.found.text)).collect();
+    let pairs = contradiction::candidates(&sides).into_iter();
+    let bound = pairs.filter(|(one, other)| {
+        let (one, other) = (&claims[*one], &claims[*other]);
+        is_plain_rule(one)
+            && is_plain_rule(other)
+            && hold_together(&one.document, &other.document)
+            && !are_siblings(one, other)
+    });
+    bound
+        .filter_map(|(one, other)| {
+            let why = contradiction(&sides[one], &sides[other], None)?;
+            if !is_certain(&why, &claims[one], &claims[other]) {
+                return None;
+            }
+            let how = format!("contradicts ({why})");
+            Some(pair(claims, (one, other), FindingKind::Contradiction, &how))
+        })
+        .collect()
+}
+
+/// Returns whether a claim asks for one thing in few words. Longer ones weigh and except, and what they deny is rarely
+/// what they are about.
+fn is_plain_rule(claim: &Claim) -> bool {
+    let text = &claim.found.text;
+    let is_short = text.split_whitespace().count() <= PLAIN_WORDS_MAX && !text.contains(". ");
+    claim.found.modality.asks() && is_short
+}
+
+/// Items of one list are alternatives or steps.
+fn are_siblings(one: &Claim, other: &Claim) -> bool {
+    one.document == other.document && one.found.headings == other.found.headings
+}
+
+/// A word that differs is believed only where the whole sentences are opposed as well.
+fn is_certain(why: &Why, one: &Claim, other: &Claim) -> bool {
+    let runs = |it: &Claim| {
+        it.found
+            .mentions
+            .iter()
+            .any(|it| it.kind == MentionKind::Command)
+    };
+    let runs = runs(one) || runs(other);
+    let (one, other) = (&one.found.text, &other.found.text);
+    let opposed = || {
+        let taken = (likeness::Claim::of(one), likeness::Claim::of(other));
+        likeness(&taken.0, &taken.1, None) == Likeness::Opposed
+    };
+    match why.rule {
+        // What a line for a shell uses is not what it asks for.
+        Rule::Alternative if one.contains(": run `") || other.contains(": run `") => false,
+        Rule::Alternative if !why.differs.contains(" or not ") => true,
+        // Options of a command deny nothing, and two that both deny may deny the same.
+        Rule::Alternative | Rule::Modality if runs || denies(one) && denies(other) => false,
+        Rule::Alternative
+        | Rule::Modality
+        | Rule::Number
+        | Rule::Order
+        | Rule::Contrary
+        | Rule::Polarity
+        | Rule::FalsePositive => opposed(),
+    }
+}
+
+fn denies(text: &str) -> bool {
+    let text = format!(
+        " {} ",
+        text.to_lowercase()
+            .replace(|c: char| !c.is_alphanumeric() && c != '\'', " ")
+    );
+    DENYING
+        .iter()
+        .any(|word| text.contains(&format!(" {word} ")))
+}
+
+/// Returns whether both documents bind somebody at once: the folder of one lies in that of the other.
+fn hold_together(one: &str, other: &str) -> bool {
+    let (one, other) = (scope_of(one), scope_of(other));
+    let within = |inner: &str, outer: &str| {
+        let rest = inner.strip_prefix(outer);
+        outer.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    within(one, other) || within(other, one)
+}
+
+/// Returns the folder a document speaks for: what lies in a hidden folder speaks for the one around it.
+fn scope_of(document: &str) -> &str {
+    let folder = folder_of(document);
+    let hidden = folder
+        .match_indices('.')
+        .map(|(at, _)| at)
+        .find(|at| *at == 0 || folder[..*at].ends_with('/'));
+    hidden.map_or(folder, |at| folder[..at].trim_end_matches('/'))
 }
 
 /// Makes a finding about two claims; it stands at the later one.
 fn pair(
     claims: &[Claim],
     (one, other): (usize, usize),
-    (kind, how): (FindingKind, String),
+    kind: FindingKind,
+    how: &str,
 ) -> AuditFinding {
     let (earlier, later) = (one.min(other), one.max(other));
     let first = &claims[earlier];
@@ -46,4 +190,22 @@ fn pair(
         claim: first.found.text.clone(),
     });
     finding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_bind_together_where_one_stands_above_the_other() {
+        assert!(hold_together("CLAUDE.md", "web/AGENTS.md"));
+        assert!(hold_together("web/AGENTS.md", "web/src/AGENTS.md"));
+        assert!(!hold_together("web/AGENTS.md", "website/AGENTS.md"));
+        assert!(!hold_together("web/AGENTS.md", "api/AGENTS.md"));
+        assert!(hold_together(
+            "web/.cursor/rules/a.mdc",
+            "web/src/AGENTS.md"
+        ));
+        assert!(hold_together(".github/CONTRIBUTING.md", "web/AGENTS.md"));
+    }
 }

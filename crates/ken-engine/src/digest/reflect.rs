@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ken_core::contradiction::{Side, contradiction};
 use ken_core::entry::Entry;
 use ken_core::likeness::{Claim, Likeness, likeness};
 use ken_core::store::{Filter, Store as _};
@@ -67,14 +68,15 @@ impl Engine {
 
 /// Returns how each of `staged` stands to the nearest of `entries` and of those staged before it.
 pub fn reflect(staged: &[Staged], entries: &[Entry]) -> Reflection {
-    let waiting: Vec<Claim> = staged.iter().map(|it| Claim::of(&it.statement)).collect();
-    let known: Vec<Claim> = entries.iter().map(|it| Claim::of(it.said())).collect();
-    let (among_known, among_waiting) = (Neighbours::new(&known), Neighbours::new(&waiting));
+    let waiting: Vec<Taken> = staged.iter().map(|it| Taken::of(&it.statement)).collect();
+    let known: Vec<Taken> = entries.iter().map(|it| Taken::of(it.said())).collect();
+    let among_known = Neighbours::new(known.iter().map(|it| &it.claim));
+    let among_waiting = Neighbours::new(waiting.iter().map(|it| &it.claim));
     let by_file = by_file(entries);
     let (mut seen, mut compared) = (Vec::new(), 0);
     for (place, claim) in staged.iter().enumerate() {
         let mut linked: BTreeSet<usize> = BTreeSet::new();
-        for at in among_known.near(&waiting[place]) {
+        for at in among_known.near(&waiting[place].claim) {
             compared += 1;
             let entry = &entries[at];
             let other = (entry.id.to_string(), entry.said());
@@ -92,7 +94,7 @@ pub fn reflect(staged: &[Staged], entries: &[Entry]) -> Reflection {
         let links = linked.into_iter().take(LINKS_MAX).map(|at| &entries[at]);
         seen.extend(links.map(|it| told(claim, Relation::Link, (it.id.to_string(), it.said()))));
         for at in among_waiting
-            .near(&waiting[place])
+            .near(&waiting[place].claim)
             .into_iter()
             .filter(|at| *at < place)
         {
@@ -112,11 +114,27 @@ pub fn reflect(staged: &[Staged], entries: &[Entry]) -> Reflection {
     }
 }
 
-fn relation(a: &Claim, b: &Claim) -> Option<Relation> {
-    match likeness(a, b, None) {
+/// A text, ready to be held against others.
+struct Taken {
+    claim: Claim,
+    side: Side,
+}
+
+impl Taken {
+    fn of(text: &str) -> Self {
+        Self {
+            claim: Claim::of(text),
+            side: Side::said(text),
+        }
+    }
+}
+
+fn relation(a: &Taken, b: &Taken) -> Option<Relation> {
+    match likeness(&a.claim, &b.claim, None) {
         Likeness::Same | Likeness::Reworded | Likeness::Alike => Some(Relation::Duplicate),
-        Likeness::Opposed => Some(Relation::Contradiction),
-        Likeness::Different => None,
+        Likeness::Opposed | Likeness::Different => {
+            contradiction(&a.side, &b.side, None).map(|_| Relation::Contradiction)
+        }
     }
 }
 

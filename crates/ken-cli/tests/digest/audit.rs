@@ -1,0 +1,196 @@
+//! `ken audit` and `ken import`.
+
+use crate::aged;
+
+#[test]
+fn an_audit_says_what_is_wrong_and_writes_nothing() {
+    let env = aged();
+    insta::assert_snapshot!(env.run(["audit"]), @"
+    exit: 1
+    ----- stdout -----
+    .github/CONTRIBUTING.md  2 claims
+    CLAUDE.md  8 claims
+         9  broken rule: no `package.json` here has a script `check`
+            what CI runs: run `npm run check`
+        15  dead citation: `src/refund.rs` is not here
+            Refunds are handled by `src/refund.rs`.
+        17  broken rule: it asks for npm, but `pnpm-lock.yaml` says pnpm
+            Use npm install to add packages.
+        18  contradiction: contradicts (alternative: indentation: tabs or spaces) .github/CONTRIBUTING.md:5
+            Use spaces for indentation.
+            Use tabs for indentation.
+        19  duplicate: says the same as CLAUDE.md:14
+            The charge lives in `src/pay.rs`
+            The charge lives in `src/pay.rs`.
+    ----- stderr -----
+    2 documents, 10 claims, 4 sound; 1 dead citation; 2 broken rules; 1 contradiction; 1 duplicate
+    hint: `ken import` takes the sound ones in; what has findings stays out until it is mended
+    ");
+    assert_eq!(env.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn an_audit_answers_programs_and_pull_requests() {
+    let env = aged();
+    let run = env.run(["audit", "--format", "json"]);
+    assert_eq!(run.exit, 1);
+    let told = run.json();
+    assert_eq!(told["schema"], "ken.audit.v1");
+    let dead = told["findings"].as_array().unwrap();
+    let dead: Vec<_> = dead
+        .iter()
+        .filter(|it| it["kind"] == "dead_citation")
+        .collect();
+    assert_eq!(dead.len(), 1);
+    assert_eq!(
+        (&dead[0]["document"], &dead[0]["line"]),
+        (&"CLAUDE.md".into(), &15.into())
+    );
+    let markdown = env.run(["audit", "--format", "markdown"]).stdout;
+    assert!(
+        markdown.contains("| CLAUDE.md:15 | dead citation: `src/refund.rs` is not here |"),
+        "{markdown}"
+    );
+}
+
+#[test]
+fn an_audit_may_look_at_some_documents_only() {
+    let env = aged();
+    let told = env
+        .run(["audit", ".github", "--format", "json"])
+        .success()
+        .json();
+    assert_eq!(told["documents"].as_array().unwrap().len(), 1);
+    let refused = env.run(["audit", "nowhere"]);
+    assert_eq!(refused.exit, 2);
+    assert!(
+        refused
+            .stderr
+            .contains("`nowhere` is not in this repository"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_name_that_is_nowhere_in_the_code_is_told() {
+    let env = aged();
+    env.write(
+        "AGENTS.md",
+        "- `charge_twice` in `src/pay.rs` guards retries.\n- `charge()` in `src/pay.rs` charges.\n",
+    );
+    let told = env.run(["audit", "AGENTS.md", "--format", "json"]).json();
+    let findings = told["findings"].as_array().unwrap();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!(findings[0]["kind"], "dead_symbol");
+    assert_eq!(
+        findings[0]["message"],
+        "`charge_twice` is nowhere in the code"
+    );
+}
+
+#[test]
+fn a_line_nobody_touched_while_its_code_changed_may_be_stale() {
+    let env = aged();
+    for step in 0..3 {
+        env.wait_days(1);
+        env.write(
+            "src/pay.rs",
+            &format!("pub fn charge() -> bool {{\n    {step} == 0\n}}\n"),
+        );
+        let _ = env.git(["commit", "-aqm", "change"]);
+    }
+    let told = env.run(["audit", "--format", "json"]).json();
+    let stale = told["findings"].as_array().unwrap().iter();
+    let stale: Vec<_> = stale
+        .filter(|it| it["kind"] == "stale")
+        .map(|it| it["message"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        stale[0],
+        "`src/pay.rs` changed 3 times since this was last touched (2026-01-02)"
+    );
+}
+
+#[test]
+fn a_clean_document_passes_and_none_at_all_is_said() {
+    let env = aged();
+    env.write("CLAUDE.md", "- The charge lives in `src/pay.rs`.\n");
+    let _ = env.run(["audit", "CLAUDE.md"]).success();
+    for file in ["CLAUDE.md", ".github/CONTRIBUTING.md"] {
+        std::fs::remove_file(env.root().join(file)).unwrap();
+    }
+    insta::assert_snapshot!(env.run(["audit"]), @"
+    exit: 0
+    ----- stderr -----
+    no document here holds knowledge for agents: no CLAUDE.md, AGENTS.md, rules, decisions
+    ");
+}
+
+#[test]
+fn the_first_minute_from_init_to_entries() {
+    let env = aged();
+    let init = env.run(["init"]).success();
+    assert!(
+        init.stderr
+            .contains(".github/CONTRIBUTING.md and 1 more hold knowledge already"),
+        "{init}"
+    );
+    insta::assert_snapshot!(env.run(["import"]), @"
+    exit: 0
+    ----- stdout -----
+    N-205zr7j2  commit-norm      Commit messages must follow Conventional Commits.
+    L-fbzyfxk4  convention       everything: run `npm run build`
+    L-pdxwfcnk  learning         The charge lives in `src/pay.rs`.
+    L-nvv07sc3  convention       Never log the card number.
+    ----- stderr -----
+    2 documents, 10 claims, 4 sound; 1 dead citation; 2 broken rules; 1 contradiction; 1 duplicate
+    4 entries made; 0 known already, 0 refused
+    hint: `ken brief` shows what an agent is told now; `ken list` all of it
+    ");
+    let again = env.run(["import"]).success();
+    assert_eq!(again.stdout, "", "the same documents bring nothing twice");
+    let listed = env.run(["list", "--format", "json"]).success().stdout;
+    assert!(
+        !listed.contains("refund"),
+        "what cites a dead file stays out"
+    );
+    let verified = env.run(["verify"]).success();
+    assert!(!verified.stdout.contains("broken"), "{verified}");
+}
+
+#[test]
+fn what_a_person_imports_is_theirs_and_norms_of_agents_wait() {
+    let env = aged();
+    let _ = env.run(["init"]).success();
+    let told = env
+        .run(["--by", "agent:claude", "import", "--format", "json"])
+        .success()
+        .json();
+    assert!(!told["entries"].as_array().unwrap().is_empty());
+    let held = env.run(["quarantine", "list"]).success().stdout;
+    assert!(held.contains("Conventional Commits"), "{held}");
+}
+
+#[test]
+fn secrets_in_documents_are_found_and_never_repeated() {
+    let env = aged();
+    let secret = format!("ghp_{}", "a1B2".repeat(9));
+    env.write(
+        "CLAUDE.md",
+        &format!("- Use the token `{secret}` to push.\n- Tests live in `src/pay.rs`.\n"),
+    );
+    let _ = env.run(["init"]).success();
+    let run = env.run(["audit"]);
+    assert_eq!(run.exit, 1);
+    assert!(run.stdout.contains("secret"), "{run}");
+    assert!(!run.to_string().contains(&secret));
+    let _ = env.run(["import"]).success();
+    let all = env
+        .run(["list", "--all", "--format", "json"])
+        .success()
+        .stdout;
+    assert!(
+        !all.contains(&secret) && all.contains("Tests live"),
+        "{all}"
+    );
+}

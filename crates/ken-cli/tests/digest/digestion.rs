@@ -1,0 +1,253 @@
+//! `reduce`, `reflect`, `reweave` and `stage`: sources into staging, staging into the ledger.
+
+use crate::aged;
+use ken_testkit::test_env::TestEnv;
+
+fn house() -> TestEnv {
+    let env = aged();
+    let _ = env.run(["init"]).success();
+    env
+}
+
+fn staged(env: &TestEnv) -> Vec<serde_json::Value> {
+    let listed = env
+        .run(["stage", "list", "--format", "json"])
+        .success()
+        .stdout;
+    listed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn dig_02_dig_09_cli_06_reduce_lands_in_staging_and_never_in_the_ledger() {
+    let env = house();
+    let told = env
+        .run(["reduce", "--sources", "CLAUDE.md", "--format", "json"])
+        .success()
+        .json();
+    assert_eq!(told["schema"], "ken.reduce.v1");
+    assert_eq!(told["staged"].as_array().unwrap().len(), 7);
+    assert_eq!(env.names(".ken/.local/staging/semantic").len(), 7);
+    assert_eq!(env.run(["list"]).success().stdout, "");
+    let again = env
+        .run(["reduce", "--sources", "CLAUDE.md", "--format", "json"])
+        .success()
+        .json();
+    assert_eq!(
+        (again["staged"].as_array().unwrap().len(), &again["waiting"]),
+        (0, &7.into())
+    );
+    let ignored = env.git(["status", "--porcelain", "--", ".ken/.local"]);
+    assert_eq!(ignored, "", "what waits is nobody else's business");
+}
+
+#[test]
+fn dig_02_history_is_a_source_with_its_count_as_evidence() {
+    let env = house();
+    let none = env
+        .run(["reduce", "--commits", "--format", "json"])
+        .success()
+        .json();
+    assert!(
+        none["staged"].as_array().unwrap().is_empty(),
+        "one commit shows no habit"
+    );
+    for number in 0..24 {
+        env.write("src/pay.rs", &format!("// {number}\n"));
+        let message = if number == 5 {
+            "Oops".to_owned()
+        } else {
+            format!("fix(pay): number {number}")
+        };
+        let _ = env.git(["commit", "-aqm", &message]);
+    }
+    let told = env
+        .run(["reduce", "--commits", "--format", "json"])
+        .success()
+        .json();
+    let said: Vec<&str> = told["staged"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["statement"].as_str().unwrap())
+        .collect();
+    let conventional = "Commit subjects follow Conventional Commits: `type(scope): what changed` (23 of the last 25 commits do).";
+    assert!(said.contains(&conventional), "{said:?}");
+    assert!(!said.iter().any(|it| it.contains("tests")), "{said:?}");
+    env.write("src/pay.rs", "// more\n");
+    let _ = env.git(["commit", "-aqm", "fix: more"]);
+    let again = env
+        .run(["reduce", "--commits", "--format", "json"])
+        .success()
+        .json();
+    assert!(
+        again["staged"].as_array().unwrap().is_empty(),
+        "the same norm, one commit later"
+    );
+}
+
+#[test]
+fn dig_01_each_step_starts_from_what_is_on_disk() {
+    let env = house();
+    let _ = env.run(["reduce"]).success();
+    let before = staged(&env);
+    // A half-written file of a process that was stopped is no claim.
+    env.write(".ken/.local/staging/semantic/c-half.tmp", "{");
+    assert_eq!(staged(&env), before);
+    let victim = before[0]["id"].as_str().unwrap();
+    std::fs::remove_file(
+        env.root()
+            .join(format!(".ken/.local/staging/semantic/{victim}.json")),
+    )
+    .unwrap();
+    let _ = env.run(["reduce"]).success();
+    assert_eq!(
+        staged(&env),
+        before,
+        "the same source gives the same claims under the same names"
+    );
+}
+
+#[test]
+fn dig_03_cli_07_con_02_reflect_links_dedupes_and_finds_contradictions() {
+    let env = house();
+    let known = env
+        .run([
+            "add",
+            "--kind",
+            "convention",
+            "--statement",
+            "Use tabs for indentation, everywhere.",
+            "--cite",
+            "pr:1",
+        ])
+        .success()
+        .line();
+    let charge = env
+        .run([
+            "add",
+            "--kind",
+            "learning",
+            "--statement",
+            "Charging twice needs a key.",
+            "--cite",
+            "pr:2",
+            "--depends-on",
+            "file:src/pay.rs",
+        ])
+        .success()
+        .line();
+    let _ = env.run(["reduce", "--sources", "CLAUDE.md"]).success();
+    let report = env.run(["reflect", "--format", "json"]).success().json();
+    assert_eq!(report["schema"], "ken.reflect.v1");
+    let seen = report["seen"].as_array().unwrap();
+    let has = |relation: &str, with: &str| {
+        seen.iter()
+            .any(|it| it["relation"] == relation && it["with"] == with)
+    };
+    assert!(has("contradiction", &known), "{seen:?}");
+    assert!(has("link", &charge), "{seen:?}");
+    let duplicates = seen.iter().filter(|it| it["relation"] == "duplicate");
+    assert_eq!(
+        duplicates.count(),
+        0,
+        "the audit named the repeated line already, and it has the same name"
+    );
+    let kept: serde_json::Value =
+        serde_json::from_str(&env.read(".ken/.local/reflect/report.json")).unwrap();
+    assert_eq!(kept, report);
+}
+
+#[test]
+fn dig_04_cli_08_reweave_adds_evidence_and_words() {
+    let env = house();
+    let id = env
+        .run([
+            "add",
+            "--kind",
+            "learning",
+            "--statement",
+            "Charging needs a key.",
+            "--cite",
+            "pr:1",
+        ])
+        .success()
+        .line();
+    let _ = env
+        .run(["reweave", "--entry", &id, "--evidence", "commit:3fce3b5"])
+        .success();
+    let told = env.run(["show", &id, "--format", "json"]).success().json();
+    assert_eq!(told["citations"].as_array().unwrap().len(), 2, "{told}");
+    let _ = env
+        .run([
+            "reweave",
+            "--entry",
+            &id,
+            "--evidence",
+            "pr:9",
+            "--statement",
+            "Charging twice needs a key.",
+        ])
+        .success();
+    let told = env.run(["show", &id, "--format", "json"]).success().json();
+    assert_eq!(told["statement"], "Charging twice needs a key.");
+    assert_eq!(told["citations"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn claims_that_wait_are_accepted_or_rejected_for_good() {
+    let env = house();
+    let _ = env.run(["reduce", "--sources", "CLAUDE.md"]).success();
+    let all = staged(&env);
+    let id_of = |text: &str| {
+        let claim = all
+            .iter()
+            .find(|it| it["statement"].as_str().unwrap().contains(text))
+            .unwrap();
+        claim["id"].as_str().unwrap().to_owned()
+    };
+    let dead = id_of("refund");
+    let rejected = env.run(["stage", "reject", &dead]).success();
+    assert!(rejected.stderr.contains("1 claim rejected"), "{rejected}");
+    let _ = env
+        .run(["stage", "accept", &id_of("card number")])
+        .success();
+    assert_eq!(staged(&env).len(), all.len() - 2);
+    let again = env
+        .run(["reduce", "--sources", "CLAUDE.md", "--format", "json"])
+        .success()
+        .json();
+    assert_eq!(
+        (&again["rejected"], &again["known"]),
+        (&1.into(), &1.into())
+    );
+    let unknown = env.run(["stage", "accept", "c-nothing"]);
+    assert_eq!(unknown.exit, 2);
+    assert!(
+        unknown.stderr.contains("nothing waits under `c-nothing`"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn an_accepted_claim_rests_on_what_it_cites() {
+    let env = house();
+    let _ = env.run(["reduce", "--sources", "CLAUDE.md"]).success();
+    let all = staged(&env);
+    let claim = all
+        .iter()
+        .find(|it| it["statement"] == "The charge lives in `src/pay.rs`.")
+        .unwrap();
+    assert_eq!(claim["depends_on"][0], "file:src/pay.rs");
+    let cite = claim["cite"].as_str().unwrap();
+    assert!(cite.starts_with("doc:CLAUDE.md#L14@"), "{cite}");
+    let id = env
+        .run(["stage", "accept", claim["id"].as_str().unwrap()])
+        .success()
+        .line();
+    std::fs::remove_file(env.root().join("src/pay.rs")).unwrap();
+    let verified = env.run(["verify"]);
+    assert!(verified.stdout.contains(&id), "{verified}");
+}
