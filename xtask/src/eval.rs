@@ -5,6 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "a table is its answer")]
 
+mod audit;
 mod data;
 mod duplicates;
 mod figures;
@@ -29,7 +30,7 @@ use data::{Asked, Set, Split, Told, proposals};
 use figures::{Mean, ndcg};
 use signals::{Draws, SCORED, scored};
 
-const USAGE: &str = "usage: cargo xtask eval [guard [--verbose] | duplicates] [--dir DIR] [--split dev|test] [--model static|transformer]";
+const USAGE: &str = "usage: cargo xtask eval [guard [--verbose] | duplicates | audit] [--dir DIR] [--split dev|test] [--model static|transformer]";
 
 /// Shares of the model that are tried beside its own.
 const BLENDS: &[f64] = &[0.5, 0.6, 0.7, 0.8];
@@ -65,6 +66,15 @@ pub(crate) fn run(repository: &Repository, options: &[&str]) -> Result<Vec<Findi
     if let ["guard", options @ ..] = options {
         let dir = repository.root().join("../shared/security");
         return guard::report(&dir, options.contains(&"--verbose"));
+    }
+    if let ["audit", options @ ..] = options {
+        let dir = match options {
+            [] => repository.root().join("../audit-corpus"),
+            ["--dir", dir] => PathBuf::from(dir),
+            _ => return Err(USAGE.to_owned()),
+        };
+        let labels = repository.root().join("docs/audit-labels.tsv");
+        return audit::report(&dir, &labels).map(|()| Vec::new());
     }
     if let ["duplicates", options @ ..] = options {
         let Plan { dir, split, rung } = parse(repository, options)?;

@@ -6,6 +6,7 @@
 mod bench;
 mod conformance;
 mod eval;
+mod packages;
 mod purity;
 mod repository;
 mod tidy;

@@ -30,7 +30,7 @@ const MARK: &str = "<!-- Written by `cargo xtask validity --write`. -->\n";
 
 pub(crate) fn run(repository: &Repository, options: &[&str]) -> Result<Vec<Finding>, String> {
     let (dir, is_written) = parse(repository, options)?;
-    fs::create_dir_all(&dir).map_err(|error| corpus::said(&dir, &error))?;
+    fs::create_dir_all(&dir).map_err(|error| crate::packages::said(&dir, &error))?;
     let tools = Tools::fetch(&dir, repository.root().join("tools/oracle"))?;
     let mut judged = Judged::default();
     let mut formatted = Vec::new();
@@ -52,7 +52,7 @@ pub(crate) fn run(repository: &Repository, options: &[&str]) -> Result<Vec<Findi
             .ok_or("docs/validity.md has no mark")?;
         let path = repository.root().join(DOCUMENT);
         let written = fs::write(&path, format!("{front}{MARK}{text}"));
-        written.map_err(|error| corpus::said(&path, &error))?;
+        written.map_err(|error| crate::packages::said(&path, &error))?;
     }
     Ok(report.findings())
 }

@@ -103,10 +103,18 @@ pub fn source_kind(path: &str) -> Option<SourceKind> {
     {
         return None;
     }
-    if INSTRUCTIONS.contains(&name) || is_markdown && RULE_FOLDERS.iter().any(|it| below(it)) {
+    // `docs/agents.md` is a page about agents, `docs/AGENTS.md` is for them.
+    let shouted = path.rsplit('/').next().unwrap_or(path);
+    let shouted = shouted.split('.').next().unwrap_or_default();
+    let is_called = shouted.chars().all(|c| !c.is_lowercase()) || folder.is_empty();
+    let is_called = is_called || name == "copilot-instructions.md";
+    if is_called && INSTRUCTIONS.contains(&name)
+        || is_markdown && RULE_FOLDERS.iter().any(|it| below(it))
+    {
         return Some(SourceKind::Instructions);
     }
-    if name == "memory.md" || is_markdown && MEMORY_FOLDERS.iter().any(|it| below(it)) {
+    if is_called && name == "memory.md" || is_markdown && MEMORY_FOLDERS.iter().any(|it| below(it))
+    {
         return Some(SourceKind::Memory);
     }
     if name == "codeowners" {
@@ -130,7 +138,7 @@ pub fn source_kind(path: &str) -> Option<SourceKind> {
     if DECISION_FOLDERS.contains(&parent) && is_record {
         return Some(SourceKind::Decision);
     }
-    if name == "knowledge.md" {
+    if is_called && name == "knowledge.md" {
         return Some(SourceKind::Reviewer);
     }
     let is_lesson = parent == "knowledge" && !["readme.md", "index.md"].contains(&name);
@@ -169,6 +177,9 @@ mod tests {
             (".github/PULL_REQUEST_TEMPLATE/feature.md", Some(Template)),
             (".github/CODEOWNERS", Some(Owners)),
             ("README.md", None),
+            ("agents.md", Some(Instructions)),
+            ("docs/agents.md", None),
+            ("docs/sandbox/memory.md", None),
             ("node_modules/a/CLAUDE.md", None),
             ("tests/fixtures/AGENTS.md", None),
             (".claude/commands/agents.md", None),

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::packages::{create, fetch_crates, fetch_npm, only_file, run, said, write};
+
 /// Bytes a line has, on average, in files that a program wrote.
 const LINE_BYTES_MAX: usize = 200;
 
@@ -267,26 +269,10 @@ impl Tools {
     fn fetch_crates(&self) -> Result<(), String> {
         for (name, at) in [("older", 0), ("newer", 1)] {
             let crates = PACKAGES.iter().filter(|it| it.tongue == Tongue::Rust);
-            let wanted: Vec<(Package, &str)> = crates
-                .filter_map(|it| Some((*it, *it.versions().get(at)?)))
+            let wanted: Vec<(&str, &str)> = crates
+                .filter_map(|it| Some((it.name, *it.versions().get(at)?)))
                 .collect();
-            let is_there = |(it, version): &(Package, &str)| it.root(&self.dir, version).exists();
-            if wanted.iter().all(is_there) {
-                continue;
-            }
-            let project = self.dir.join(name);
-            create(&project.join("src"))?;
-            write(&project.join("src/lib.rs"), "")?;
-            write(&project.join("Cargo.toml"), &manifest(&wanted))?;
-            let options = ["vendor", "--quiet", "--versioned-dirs", "vendor"];
-            run(Command::new("cargo").args(options).current_dir(&project))?;
-            create(&self.dir.join("crates"))?;
-            for (package, version) in &wanted {
-                let from = project.join(format!("vendor/{}-{version}", package.name));
-                let to = package.root(&self.dir, version);
-                fs::rename(&from, &to).map_err(|error| said(&from, &error))?;
-            }
-            fs::remove_dir_all(&project).map_err(|error| said(&project, &error))?;
+            fetch_crates(&self.dir.join("crates"), &self.dir.join(name), &wanted)?;
         }
         Ok(())
     }
@@ -319,65 +305,4 @@ impl Tools {
             .arg(root))?;
         fs::remove_dir_all(&parts).map_err(|error| said(&parts, &error))
     }
-}
-
-fn manifest(wanted: &[(Package, &str)]) -> String {
-    let mut text = "[package]\nname = \"fetched\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n[dependencies]\n".to_owned();
-    for (package, version) in wanted {
-        let name = package.name;
-        text += &format!("{name} = {{ version = \"={version}\", default-features = false }}\n");
-    }
-    text
-}
-
-/// Unpacks what npm would install, into the folder around `root`.
-fn fetch_npm(name: &str, version: &str, root: &Path) -> Result<(), String> {
-    if root.exists() {
-        return Ok(());
-    }
-    let around = root.parent().ok_or("no folder for npm")?;
-    create(around)?;
-    let wanted = format!("{name}@{version}");
-    run(Command::new("npm")
-        .args(["pack", "--silent", &wanted])
-        .current_dir(around))?;
-    let archive = only_file(around)?;
-    run(Command::new("tar")
-        .arg("xzf")
-        .arg(&archive)
-        .current_dir(around))
-}
-
-fn only_file(dir: &Path) -> Result<PathBuf, String> {
-    let listed = fs::read_dir(dir).map_err(|error| said(dir, &error))?;
-    let mut files = listed.filter_map(|it| Some(it.ok()?.path()));
-    files
-        .find(|it| it.is_file())
-        .ok_or_else(|| format!("{}: nothing came", dir.display()))
-}
-
-/// Runs a client; what it prints is shown only if it fails.
-pub(super) fn run(command: &mut Command) -> Result<(), String> {
-    let output = command
-        .output()
-        .map_err(|error| format!("{command:?}: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!(
-            "{command:?}\n{}",
-            String::from_utf8_lossy(&output.stderr)
-        )),
-    }
-}
-
-fn create(dir: &Path) -> Result<(), String> {
-    fs::create_dir_all(dir).map_err(|error| said(dir, &error))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| said(path, &error))
-}
-
-pub(super) fn said(path: &Path, error: &std::io::Error) -> String {
-    format!("{}: {error}", path.display())
 }

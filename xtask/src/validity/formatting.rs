@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 
 use ken_anchor::{Resolved, outline, resolve_symbol};
 
-use super::corpus::{Package, Release, Tongue, Tools, Use, said};
+use super::corpus::{Package, Release, Tongue, Tools, Use};
+use crate::packages::said;
 
 /// A formatter with settings unlike the packages' own.
 #[derive(Clone, Copy, Debug)]
