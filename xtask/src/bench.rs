@@ -12,6 +12,7 @@ mod machine;
 mod measure;
 mod programs;
 mod rebuild;
+mod reflect;
 mod report;
 mod search;
 mod show;
@@ -167,6 +168,7 @@ pub(crate) fn other(
         "search" => search::run,
         "verify" => verify::run,
         "close" => close::run,
+        "reflect" => reflect::run,
         _ => return Err(usage()),
     };
     let (size, writes) = match args {

@@ -26,7 +26,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 
 pub use near::Neighbours;
-pub use reflect::{Reflection, Relation, Seen, reflect};
+pub use reflect::{Known, Reflection, Relation, Seen, reflect};
 pub use staging::Staged;
 pub use take::{Accepted, Refused};
 

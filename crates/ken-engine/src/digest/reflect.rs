@@ -58,7 +58,8 @@ impl Engine {
     pub fn reflect(&mut self) -> Result<Reflection, Error> {
         let staged = self.staged()?;
         let entries = self.index.list(&Filter::default())?;
-        let reflection = reflect(&staged, &entries);
+        let known: Vec<Known> = entries.iter().map(Known::of).collect();
+        let reflection = reflect(&staged, &known);
         let dir = ken_dir(&self.place)?;
         let bytes = serde_json::to_vec_pretty(&reflection).unwrap_or_default();
         put(&dir, REPORT_FILE, &bytes).map_err(ken_ledger::DiskError::on("write", REPORT_FILE))?;
@@ -66,49 +67,72 @@ impl Engine {
     }
 }
 
-/// Returns how each of `staged` stands to the nearest of `entries` and of those staged before it.
-pub fn reflect(staged: &[Staged], entries: &[Entry]) -> Reflection {
+/// An entry as far as claims are held against it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    pub id: String,
+    pub says: String,
+    /// Files it rests on.
+    pub files: BTreeSet<String>,
+}
+
+impl Known {
+    fn of(entry: &Entry) -> Self {
+        let mut files = BTreeSet::new();
+        if let Some(content) = &entry.content {
+            files.extend(content.evidence.iter().map(|it| it.at.path().to_owned()));
+            let conditions = content.depends_on.iter();
+            let named = conditions.filter_map(|it| it.as_str().strip_prefix("file:"));
+            files.extend(named.map(str::to_owned));
+        }
+        Self {
+            id: entry.id.to_string(),
+            says: entry.said().to_owned(),
+            files,
+        }
+    }
+}
+
+/// Returns how each of `staged` stands to the nearest of `known` and of those staged before it.
+pub fn reflect(staged: &[Staged], known: &[Known]) -> Reflection {
     let waiting: Vec<Taken> = staged.iter().map(|it| Taken::of(&it.statement)).collect();
-    let known: Vec<Taken> = entries.iter().map(|it| Taken::of(it.said())).collect();
-    let among_known = Neighbours::new(known.iter().map(|it| &it.claim));
+    let taken: Vec<Taken> = known.iter().map(|it| Taken::of(&it.says)).collect();
+    let among_known = Neighbours::new(taken.iter().map(|it| &it.claim));
     let among_waiting = Neighbours::new(waiting.iter().map(|it| &it.claim));
-    let by_file = by_file(entries);
+    let by_file = by_file(known);
     let (mut seen, mut compared) = (Vec::new(), 0);
     for (place, claim) in staged.iter().enumerate() {
-        let mut linked: BTreeSet<usize> = BTreeSet::new();
-        for at in among_known.near(&waiting[place].claim) {
+        let ours = &waiting[place];
+        for at in among_known.near(&ours.claim) {
             compared += 1;
-            let entry = &entries[at];
-            let other = (entry.id.to_string(), entry.said());
-            if let Some(relation) = relation(&waiting[place], &known[at]) {
-                seen.push(told(claim, relation, other));
-            }
+            let other = (&known[at].id, &known[at].says);
+            seen.extend(relation(ours, &taken[at]).map(|it| told(claim, it, other)));
         }
-        for path in claim
+        let files = claim
             .depends_on
             .iter()
-            .filter_map(|it| it.strip_prefix("file:"))
-        {
-            linked.extend(by_file.get(path).into_iter().flatten());
-        }
-        let links = linked.into_iter().take(LINKS_MAX).map(|at| &entries[at]);
-        seen.extend(links.map(|it| told(claim, Relation::Link, (it.id.to_string(), it.said()))));
+            .filter_map(|it| it.strip_prefix("file:"));
+        let linked: BTreeSet<usize> = files
+            .filter_map(|it| by_file.get(it))
+            .flatten()
+            .copied()
+            .collect();
+        let linked = linked.into_iter().take(LINKS_MAX).map(|at| &known[at]);
+        seen.extend(linked.map(|it| told(claim, Relation::Link, (&it.id, &it.says))));
         for at in among_waiting
-            .near(&waiting[place].claim)
+            .near(&ours.claim)
             .into_iter()
             .filter(|at| *at < place)
         {
             compared += 1;
-            let other = (staged[at].id.clone(), staged[at].statement.as_str());
-            if let Some(relation) = relation(&waiting[place], &waiting[at]) {
-                seen.push(told(claim, relation, other));
-            }
+            let other = (&staged[at].id, &staged[at].statement);
+            seen.extend(relation(ours, &waiting[at]).map(|it| told(claim, it, other)));
         }
     }
     Reflection {
         schema: "ken.reflect.v1",
         staged: staged.len(),
-        entries: entries.len(),
+        entries: known.len(),
         compared,
         seen,
     }
@@ -138,29 +162,21 @@ fn relation(a: &Taken, b: &Taken) -> Option<Relation> {
     }
 }
 
-fn told(claim: &Staged, relation: Relation, (with, says): (String, &str)) -> Seen {
+fn told(claim: &Staged, relation: Relation, (with, says): (&String, &String)) -> Seen {
     Seen {
         staged: claim.id.clone(),
         relation,
-        with,
+        with: with.clone(),
         says: claim.statement.clone(),
-        other_says: says.to_owned(),
+        other_says: says.clone(),
     }
 }
 
 /// Returns which entries rest on each file.
-fn by_file(entries: &[Entry]) -> BTreeMap<String, Vec<usize>> {
-    let mut found: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (place, entry) in entries.iter().enumerate() {
-        let Some(content) = &entry.content else {
-            continue;
-        };
-        let anchored = content.evidence.iter().map(|it| it.at.path().to_owned());
-        let conditions = content
-            .depends_on
-            .iter()
-            .filter_map(|it| it.as_str().strip_prefix("file:").map(str::to_owned));
-        for path in anchored.chain(conditions).collect::<BTreeSet<_>>() {
+fn by_file(known: &[Known]) -> BTreeMap<&str, Vec<usize>> {
+    let mut found: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (place, entry) in known.iter().enumerate() {
+        for path in &entry.files {
             found.entry(path).or_default().push(place);
         }
     }

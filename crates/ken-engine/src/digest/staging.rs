@@ -53,7 +53,7 @@ pub struct Staged {
 
 impl Staged {
     /// Makes a claim with a name of its own.
-    pub(super) fn new(kind: Kind, statement: String, source: &str, cite: String) -> Self {
+    pub fn new(kind: Kind, statement: String, source: &str, cite: String) -> Self {
         let told = format!(
             "{}\0{source}\0{}",
             kind.name(),
