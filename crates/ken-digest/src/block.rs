@@ -10,6 +10,8 @@ pub(crate) struct Block {
     pub(crate) text: String,
     /// Targets of its links.
     pub(crate) links: Vec<String>,
+    /// Whether it begins with one: an entry of a list of pages.
+    pub(crate) starts_with_link: bool,
     /// What the text stands under, outermost first.
     pub(crate) headings: Vec<String>,
     /// The sentence a list was announced with: "Never commit:".
@@ -72,6 +74,7 @@ struct Open {
     kind: BlockKind,
     text: String,
     links: Vec<String>,
+    starts_with_link: bool,
     start: usize,
     end: usize,
 }
@@ -184,6 +187,7 @@ impl<'t> Reader<'t> {
             }
             Tag::Link { dest_url, .. } => {
                 if let Some(open) = &mut self.open {
+                    open.starts_with_link |= open.text.trim().is_empty();
                     open.links.push(dest_url.to_string());
                 }
             }
@@ -255,6 +259,7 @@ impl<'t> Reader<'t> {
             kind,
             text: String::new(),
             links: Vec::new(),
+            starts_with_link: false,
             start,
             end,
         });
@@ -290,13 +295,8 @@ impl<'t> Reader<'t> {
             let line = line.trim();
             let line = line.strip_prefix("$ ").unwrap_or(line);
             if !line.is_empty() {
-                self.push(
-                    BlockKind::Shell,
-                    line.to_owned(),
-                    Vec::new(),
-                    (number, number),
-                    None,
-                );
+                let block = self.block(BlockKind::Shell, line.to_owned(), (number, number));
+                self.blocks.push(block);
             }
         }
     }
@@ -314,29 +314,39 @@ impl<'t> Reader<'t> {
             self.line_of(open.start),
             self.line_of(end.saturating_sub(1).max(open.start)),
         );
-        let lead = self.leads.last().cloned().flatten();
-        self.push(open.kind, text, open.links, lines, lead);
+        let block = self.block(open.kind, text, lines);
+        self.blocks.push(Block {
+            links: open.links,
+            starts_with_link: open.starts_with_link,
+            lead: self.leads.last().cloned().flatten(),
+            ..block
+        });
     }
 
-    fn push(
-        &mut self,
-        kind: BlockKind,
-        text: String,
-        links: Vec<String>,
-        lines: (usize, usize),
-        lead: Option<String>,
-    ) {
-        let headings = self.headings.iter().map(|(_, text)| text.clone()).collect();
-        let (line, last_line) = lines;
-        self.blocks.push(Block {
-            kind,
-            text,
-            links,
-            headings,
-            lead,
+    /// Makes a block under the headings that are open.
+    fn block(&self, kind: BlockKind, text: String, (line, last_line): (usize, usize)) -> Block {
+        Block {
+            headings: self.headings.iter().map(|(_, text)| text.clone()).collect(),
             line,
             last_line,
-        });
+            ..Block::bare(kind, text)
+        }
+    }
+}
+
+impl Block {
+    /// Returns a block that stands under nothing.
+    pub(crate) fn bare(kind: BlockKind, text: String) -> Self {
+        Self {
+            kind,
+            text,
+            links: Vec::new(),
+            starts_with_link: false,
+            headings: Vec::new(),
+            lead: None,
+            line: 1,
+            last_line: 1,
+        }
     }
 }
 

@@ -14,7 +14,10 @@ use crate::modality::{Modality, is_instruction, spoken};
 use crate::sentence::sentences;
 use crate::source::SourceKind;
 use crate::topic;
-use crate::words::{FACTUAL, FRIENDLY, HERE, LEANING, POINTING, has, is_one, starts};
+use crate::words::{
+    ANNOUNCING, BARE, FACTUAL, FRIENDLY, HERE, LEADING, LEANING, POINTING, REFERRING, has, is_one,
+    starts,
+};
 
 /// Claims taken from one document at most.
 pub const CLAIMS_MAX: usize = 2000;
@@ -70,10 +73,10 @@ pub fn claims(source: SourceKind, text: &str) -> Vec<Found> {
 
 fn of_blocks(source: SourceKind, blocks: &[Block]) -> Vec<Found> {
     let mut found = Vec::new();
-    let mut comment: Option<(usize, String)> = None;
+    let mut shell = Shell::default();
     for block in blocks {
         match block.kind {
-            BlockKind::Shell => found.extend(command(block, &mut comment)),
+            BlockKind::Shell => found.extend(shell.command(block)),
             // What a template says between its boxes is for whoever fills it in.
             BlockKind::Paragraph if source == SourceKind::Template => {}
             BlockKind::Paragraph => found.extend(of_sentences(source, block)),
@@ -115,21 +118,23 @@ pub(crate) fn make(source: SourceKind, block: &Block, text: String, modality: Mo
 
 /// Takes an item as one claim, with its announcement where it says nothing without.
 fn of_item(source: SourceKind, block: &Block) -> Vec<Found> {
-    if block.text.ends_with(':') {
+    // A list of pages points at them; what they claim stands there.
+    let is_page = block.starts_with_link && (is_labelled(&block.text) || block.links.len() == 1);
+    if block.text.ends_with(':') || is_page && !Modality::of(&block.text).asks() {
         return Vec::new();
     }
     if Statement::SENTENCES_MAX < sentences(&block.text).len() {
         return of_sentences(source, block);
     }
     let words = spoken(&block.text).split_whitespace().count();
-    let lead = lead_of(block, words);
-    let text = match &lead {
+    let text = match lead_of(block, words) {
         Some(lead) => format!("{lead}: {}", block.text),
         None => block.text.clone(),
     };
-    // A checklist asks for what its boxes say.
     let modality = match source {
-        SourceKind::Template => Modality::Must,
+        // A checklist asks for what its boxes say; other boxes are there to choose from.
+        SourceKind::Template if is_checked(block) => Modality::Must,
+        SourceKind::Template => return Vec::new(),
         SourceKind::Instructions
         | SourceKind::Memory
         | SourceKind::Reviewer
@@ -146,36 +151,40 @@ fn of_item(source: SourceKind, block: &Block) -> Vec<Found> {
         .collect()
 }
 
+/// Returns whether an item of a template is one to be ticked off.
+fn is_checked(block: &Block) -> bool {
+    let heading = spoken(block.headings.last().map_or("", String::as_str));
+    let told = spoken(&block.text);
+    heading.contains(" check") || starts(&told, "i, i've, i'm, my, all, we")
+}
+
+/// Words of an announcement from which on it says more than that a list follows, and up to which it fits before an item.
+const LEAD_WORDS: std::ops::RangeInclusive<usize> = 3..=9;
+
 /// Returns the announcement or heading an item of so many words cannot do without.
 fn lead_of(block: &Block, words: usize) -> Option<String> {
-    let heading = block.headings.last().map(String::as_str);
-    let candidates = [block.lead.as_deref(), heading];
-    for lead in candidates.into_iter().flatten() {
-        let last = sentences(lead)
-            .pop()
-            .unwrap_or_default()
-            .trim_end_matches(':')
-            .trim();
+    if let Some(lead) = &block.lead {
+        let last = sentences(lead).pop().unwrap_or_default();
+        let last = last.trim_end_matches(':').trim();
         let count = spoken(last).split_whitespace().count();
-        if count == 0 || LEAD_WORDS_MAX < count {
-            continue;
-        }
-        let forbids = match Modality::of(last) {
-            Modality::MustNot | Modality::ShouldNot => true,
-            Modality::Must | Modality::Should | Modality::Fact => false,
-        };
-        let already = Modality::of(&block.text)
-            .polarity()
-            .is_some_and(|it| it == ken_core::content::Polarity::Negative);
-        let is_announcement = Some(lead) == block.lead.as_deref();
-        if forbids && !already && (is_announcement || count <= 4) {
-            return Some(last.to_owned());
-        }
-        if is_announcement && words < ITEM_WORDS_MIN && !is_instruction(&block.text) {
-            return Some(last.to_owned());
-        }
+        let announces = has(&spoken(last), ANNOUNCING);
+        let needs = words < ITEM_WORDS_MIN && !is_instruction(&block.text);
+        let fits = LEAD_WORDS.contains(&count) && !announces;
+        let turned = forbids(last) && !forbids(&block.text);
+        return (turned && count <= LEAD_WORDS_MAX || fits || needs && count <= LEAD_WORDS_MAX)
+            .then(|| last.to_owned());
     }
-    None
+    let heading = block.headings.last()?;
+    let count = spoken(heading).split_whitespace().count();
+    let turned = forbids(heading) && !forbids(&block.text) && (1..=4).contains(&count);
+    turned.then(|| heading.trim_end_matches(':').to_owned())
+}
+
+fn forbids(text: &str) -> bool {
+    match Modality::of(text) {
+        Modality::MustNot | Modality::ShouldNot => true,
+        Modality::Must | Modality::Should | Modality::Fact => false,
+    }
 }
 
 /// Takes a paragraph apart; what leans on the sentence before stays with it.
@@ -194,6 +203,10 @@ fn of_sentences(source: SourceKind, block: &Block) -> Vec<Found> {
         }
     }
     let whole = groups.into_iter().map(|group| group.join(" "));
+    // What breaks off goes on in what follows.
+    let whole = whole.filter(|text| {
+        block.kind != BlockKind::Paragraph || text.ends_with(['.', '!', ')', '`', '"', '*'])
+    });
     whole.filter_map(|text| one(source, block, text)).collect()
 }
 
@@ -203,26 +216,53 @@ fn leans(sentence: &str) -> bool {
     if words.first() == Some(&"this") && words.get(1).is_some_and(|word| is_one(word, HERE)) {
         return false;
     }
-    starts(&told, LEANING)
+    // "Set it for servers": what is meant was said before.
+    let early = words.iter().take(LEANING_WORDS);
+    let refers = early.enumerate().any(|(at, word)| {
+        let bare = *word == "this" && words.get(at + 1).is_none_or(|next| is_one(next, BARE));
+        bare || is_one(word, REFERRING)
+    });
+    refers || starts(&told, LEANING)
 }
+
+/// Words of a sentence among which a pronoun has nothing before it to stand for.
+const LEANING_WORDS: usize = 4;
 
 /// Returns whether a text claims anything.
 pub(crate) fn is_claim(text: &str, modality: Modality) -> bool {
     let told = spoken(text);
     let words: Vec<&str> = told.split_whitespace().collect();
-    let least = if modality.asks() { 2 } else { 4 };
+    // "Use tabs" is a rule, "Open an issue" is not.
+    let is_choice = text.contains('`')
+        || starts(
+            &told,
+            "use, never, avoid, don't, do not, prefer, no, always",
+        );
+    let least = if modality.asks() && is_choice { 2 } else { 4 };
     if words.len() < least || CLAIM_CHARS_MAX < text.chars().count() {
         return false;
     }
     if text.ends_with([':', '?', '…', ',']) || text.ends_with("...") {
         return false;
     }
-    if starts(&told, POINTING) || has(&told, FRIENDLY) {
+    if starts(&told, POINTING)
+        || has(&told, FRIENDLY)
+        || has(&told, LEADING)
+        || ends_by_pointing(&told)
+    {
         return false;
     }
     // A whole sentence says something, whatever its verb.
     let is_whole = SENTENCE_WORDS_MIN <= words.len() && text.ends_with('.');
     modality.asks() || is_whole || has(&told, FACTUAL) || is_labelled(text)
+}
+
+/// Returns whether a sentence ends by naming where to look: "For tests, see Development."
+fn ends_by_pointing(told: &str) -> bool {
+    let last = told
+        .rsplit_once(" see ")
+        .map(|(before, rest)| (before, rest.split_whitespace().count()));
+    last.is_some_and(|(before, rest)| rest <= 4 && before.split_whitespace().count() <= 8)
 }
 
 /// Returns whether a text is a name and what it is: "`src/` - the code".
@@ -247,43 +287,61 @@ fn row(text: &str) -> Option<String> {
     ((1..=3).contains(&rest.len())).then(|| format!("{first}: {}", rest.join("; ")))
 }
 
-/// Makes a claim of a line for a shell; `comment` is what the last line of comment said.
-fn command(block: &Block, comment: &mut Option<(usize, String)>) -> Option<Found> {
-    if let Some(text) = block.text.strip_prefix('#') {
-        *comment = Some((block.line, text.trim_matches(['#', ' ']).to_owned()));
-        return None;
+/// Lines a comment or `cd` may stand before the command it belongs to.
+const SHELL_LINES_MAX: usize = 3;
+
+/// What the lines before said to whoever types the next one.
+#[derive(Default)]
+struct Shell {
+    line: usize,
+    comment: Option<String>,
+    folder: Option<String>,
+}
+
+impl Shell {
+    /// Makes a claim of a line for a shell, with what it is for and where it is typed.
+    fn command(&mut self, block: &Block) -> Option<Found> {
+        if self.line + SHELL_LINES_MAX < block.line {
+            *self = Self::default();
+        }
+        self.line = block.line;
+        if let Some(text) = block.text.strip_prefix('#') {
+            self.comment = Some(text.trim_matches(['#', ' ']).to_owned());
+            return None;
+        }
+        if let Some(folder) = block.text.strip_prefix("cd ") {
+            self.folder = Some(folder.trim().to_owned());
+            return None;
+        }
+        let (line, behind) = match block.text.split_once(" #") {
+            Some((line, behind)) => (line.trim(), Some(behind.trim().to_owned())),
+            None => (block.text.as_str(), None),
+        };
+        let placeholder = line.contains(['<', '{', '`', '|', '\\']) || line.contains("...");
+        if !is_command(line) || placeholder || line.starts_with("git ") {
+            return None;
+        }
+        let heading = || {
+            let last = block.headings.last().cloned();
+            last.filter(|it| {
+                it.split_whitespace().count() <= 6
+                    && !has(&spoken(it), "commands, examples, example, usage")
+            })
+        };
+        let label = behind.or_else(|| self.comment.clone()).or_else(heading);
+        let label = label.filter(|it| !it.is_empty())?;
+        let label = label.trim_end_matches([':', '.']);
+        let text = match &self.folder {
+            Some(folder) => format!("{label}: run `{line}` in `{folder}`"),
+            None => format!("{label}: run `{line}`"),
+        };
+        let mut found = make(SourceKind::Instructions, block, text, Modality::Should);
+        found.mentions = vec![Mention {
+            kind: MentionKind::Command,
+            text: line.to_owned(),
+        }];
+        Some(found)
     }
-    let (line, behind) = match block.text.split_once(" #") {
-        Some((line, behind)) => (line.trim(), Some(behind.trim().to_owned())),
-        None => (block.text.as_str(), None),
-    };
-    let placeholder = line.contains(['<', '{', '`', '|', '\\']) || line.contains("...");
-    if !is_command(line) || placeholder || line.starts_with("git ") {
-        return None;
-    }
-    let above = comment
-        .clone()
-        .filter(|(at, _)| block.line - at <= 2)
-        .map(|(_, text)| text);
-    let heading = || {
-        block
-            .headings
-            .last()
-            .cloned()
-            .filter(|it| it.split_whitespace().count() <= 6)
-    };
-    let label = behind
-        .or(above)
-        .or_else(heading)
-        .filter(|it| !it.is_empty())?;
-    let label = label.trim_end_matches([':', '.']);
-    let text = format!("{label}: run `{line}`");
-    let mut found = make(SourceKind::Instructions, block, text, Modality::Should);
-    found.mentions = vec![Mention {
-        kind: MentionKind::Command,
-        text: line.to_owned(),
-    }];
-    Some(found)
 }
 
 #[cfg(test)]
@@ -300,10 +358,7 @@ mod tests {
         let document = "# CLAUDE.md\n\nThis file provides guidance to agents.\n\nThank you for helping! See the docs for more.\n\nWhat next?\n\nWe use the following:\n\nTests live in `tests/`. They need a database. Run them with `make test`.\n";
         assert_eq!(
             texts(document),
-            [
-                "Tests live in `tests/`. They need a database.",
-                "Run them with `make test`."
-            ]
+            ["Tests live in `tests/`. They need a database. Run them with `make test`."]
         );
     }
 
@@ -324,13 +379,13 @@ mod tests {
 
     #[test]
     fn commands_come_with_what_they_are_for() {
-        let document = "## Build\n\n```bash\nnpm run build # everything\n# one test\nnpx vitest run a\ncd x\n\nmake all\n```\n\n| `src/` | where the code is |\n|---|---|\n| `docs/` | what is written |\n";
+        let document = "## Build\n\n```bash\nnpm run build # everything\n# one test\nnpx vitest run a\n\n\n\n\ncd x\nmake all\n```\n\n| `src/` | where the code is |\n|---|---|\n| `docs/` | what is written |\n";
         assert_eq!(
             texts(document),
             [
                 "everything: run `npm run build`",
                 "one test: run `npx vitest run a`",
-                "Build: run `make all`",
+                "Build: run `make all` in `x`",
                 "`docs/`: what is written",
             ]
         );

@@ -229,13 +229,10 @@ fn record(record: Record, line: usize) -> Option<Found> {
         .collect::<Vec<_>>()
         .join(" ");
     let block = Block {
-        kind: BlockKind::Item,
-        text: text.clone(),
         links: record.files,
-        headings: Vec::new(),
-        lead: None,
         line,
         last_line: line,
+        ..Block::bare(BlockKind::Item, text.clone())
     };
     let modality = Modality::of(&text);
     let kind = match record.kind.as_str() {
@@ -269,13 +266,9 @@ pub(crate) fn owners(text: &str) -> Vec<Found> {
             who.join(" or ")
         );
         let block = Block {
-            kind: BlockKind::Item,
-            text: text.clone(),
-            links: Vec::new(),
-            headings: Vec::new(),
-            lead: None,
             line: place + 1,
             last_line: place + 1,
+            ..Block::bare(BlockKind::Item, text.clone())
         };
         // A pattern is no citation of a file.
         let made = make(SourceKind::Owners, &block, text, Modality::Must);

@@ -105,7 +105,7 @@ pub(crate) const POINTING: &str = "\
 /// Words of welcome and thanks.
 pub(crate) const FRIENDLY: &str = "\
     thank, thanks, welcome, welcomed, appreciate, appreciated, grateful, glad, happy, excited, feel \
-    free, awesome, love, congratulations, hesitate, enjoy, hello, hi";
+    free, awesome, love, congratulations, hesitate, enjoy, hello, hi, too small, great opportunity, help out, helping out";
 
 /// Words one of which a statement of fact has.
 pub(crate) const FACTUAL: &str = "\
@@ -137,3 +137,18 @@ pub(crate) const ENDINGS: &str = "\
     java, kt, rb, php, c, h, cc, cpp, hpp, cs, swift, sh, bash, sql, css, scss, html, vue, svelte, \
     astro, txt, cfg, ini, lock, proto, graphql, rst, ipynb, xml, gradle, ex, exs, lua, zig, nix, tf, \
     prisma, snap";
+
+/// Words that stand for something said before.
+pub(crate) const REFERRING: &str =
+    "it, them, their, they, its, those, these, therefore, thus, hence, such";
+
+/// Words behind a "this" that names nothing itself.
+pub(crate) const BARE: &str = "is, was, will, can, must, should, may, does, has, in, for, when, if, and, legacy, to, by, with";
+
+/// Phrases of sentences that only lead to what follows.
+pub(crate) const LEADING: &str = "the following command, the following commands, the following steps, as follows, \
+    commands below, command below, steps below, listed below, shown below, described below";
+
+/// Words of announcements that say no more than that a list follows.
+pub(crate) const ANNOUNCING: &str = "following, includes, including, example, examples, steps, below, such as, commands, notes, \
+    important, key, here, list, options, include, consists, these, this";

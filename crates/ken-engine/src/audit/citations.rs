@@ -120,6 +120,11 @@ const HOSTED: [&str; 9] = [
     "releases",
 ];
 
+/// Names that many files have, without their ending.
+const EVERYWHERE: [&str; 7] = [
+    "readme", "index", "mod", "__init__", "main", "lib", "conftest",
+];
+
 /// Namesakes worth naming.
 const NAMESAKES_MAX: usize = 1;
 
@@ -182,7 +187,11 @@ fn is_expected(files: &Files, name: &str, folder: &str, is_link: bool) -> bool {
 }
 
 fn told(files: &Files, path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
     match files.namesakes(path) {
+        // There is one of these in every folder.
+        _ if EVERYWHERE.contains(&stem.as_str()) => format!("`{path}` is not here"),
         same if (1..=NAMESAKES_MAX).contains(&same.len()) => {
             format!("`{path}` is not here; is `{}` meant?", same[0])
         }

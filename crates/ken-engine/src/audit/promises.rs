@@ -49,7 +49,7 @@ pub(super) fn check(files: &Files, claims: &[Claim]) -> Result<Vec<AuditFinding>
                 MentionKind::Path | MentionKind::Link | MentionKind::Symbol => {}
             }
         }
-        told.extend(ours.other_manager(claim));
+        told.extend(ours.other_manager(claim, claims));
         told.dedup();
         findings.extend(
             told.into_iter()
@@ -162,17 +162,24 @@ impl Ours {
     }
 
     /// Returns why a claim names another package manager than the one that is locked.
-    fn other_manager(&self, claim: &Claim) -> Option<String> {
+    fn other_manager(&self, claim: &Claim, claims: &[Claim]) -> Option<String> {
         let stated = stated_manager(claim)?;
-        let (_, _, language) = LOCKFILES
-            .iter()
-            .find(|(_, manager, _)| *manager == stated)?;
+        let (_, _, language) = LOCKFILES.iter().find(|(_, it, _)| *it == stated)?;
         let used = self.managers.get(language)?;
-        let (file, other, _) = LOCKFILES
-            .iter()
-            .find(|(_, manager, _)| used.contains(manager))?;
-        (!used.contains(stated)).then(|| format!("it asks for {stated}, but `{file}` says {other}"))
+        let (file, other, _) = LOCKFILES.iter().find(|(_, it, _)| used.contains(it))?;
+        // A document that names both offers a choice.
+        let mut beside = claims.iter().filter(|it| it.document == claim.document);
+        let mut offered = || beside.any(|it| mentions_manager(it, other));
+        let broken = !used.contains(stated) && !offered();
+        broken.then(|| format!("it asks for {stated}, but `{file}` says {other}"))
     }
+}
+
+/// Returns whether a claim speaks of a package manager at all.
+fn mentions_manager(claim: &Claim, manager: &str) -> bool {
+    let text = claim.found.text.to_lowercase();
+    let mut words = text.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| word == manager)
 }
 
 /// Returns the package manager a claim asks for, if it asks for exactly one.
