@@ -11,6 +11,7 @@
 
 pub mod brief;
 mod config;
+pub mod distil;
 pub mod drift;
 pub mod engine;
 pub mod entries;
@@ -19,9 +20,11 @@ pub mod export;
 mod files;
 mod git;
 pub mod guard;
+pub mod health;
 pub mod init;
 pub mod lift;
 pub mod lookup;
+pub mod maintenance;
 pub mod model;
 pub mod notice;
 pub mod pairs;

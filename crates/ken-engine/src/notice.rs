@@ -42,6 +42,17 @@ pub enum Notice {
         why: String,
         served_by: Rung,
     },
+    /// A service ran unasked, as the policy lets it.
+    Maintained {
+        task: String,
+        changed: usize,
+        /// Matters it leaves to a person.
+        left: usize,
+    },
+    /// A service the policy lets run could not.
+    MaintenanceFailed {
+        why: String,
+    },
 }
 
 /// What a person did to an entry's file.
