@@ -34,9 +34,7 @@ pub const SWEEP_ERRORS_MIN: u64 = 5;
 pub const SWEEP_SHOWN_BELOW: u64 = 3;
 
 /// What can be run by name.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Service {
     /// Makes entries one that say the same without doubt, and lists the others.
@@ -50,9 +48,7 @@ pub enum Service {
 }
 
 /// What a policy may let happen unasked.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
     Dedup,
@@ -62,9 +58,7 @@ pub enum Category {
 }
 
 /// How much happens unasked.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Nothing.

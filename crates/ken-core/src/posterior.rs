@@ -172,8 +172,8 @@ fn below_mean(Beta { alpha, beta }: Beta, x: f64) -> f64 {
     for step in 1..=STEPS_MAX {
         let m = f64::from(step);
         let even = m * (beta - m) * x / ((alpha + 2.0 * m - 1.0) * (alpha + 2.0 * m));
-        let odd = -(alpha + m) * (alpha + beta + m) * x
-            / ((alpha + 2.0 * m) * (alpha + 2.0 * m + 1.0));
+        let odd =
+            -(alpha + m) * (alpha + beta + m) * x / ((alpha + 2.0 * m) * (alpha + 2.0 * m + 1.0));
         let before = fraction;
         for term in [even, odd] {
             d = 1.0 / kept(1.0 + term * d);

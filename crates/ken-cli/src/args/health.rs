@@ -104,7 +104,12 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) solution: String,
     /// What shows it: commit:HASH, pr:NUMBER, doc:PATH, test:NAME or transcript:HASH
-    #[arg(long, visible_alias = "evidence", value_name = "TYPE:REF", required = true)]
+    #[arg(
+        long,
+        visible_alias = "evidence",
+        value_name = "TYPE:REF",
+        required = true
+    )]
     pub(crate) cite: Vec<Evidence>,
     /// The code it is about: PATH, PATH#SYMBOL or PATH:FIRST-LAST
     #[arg(long, value_name = "ANCHOR")]

@@ -79,9 +79,7 @@ fn advise(
 
 fn act(session: &mut Session<'_>, verb: &str, command: &str) -> Result<(), Failure> {
     let command = visible(command);
-    session
-        .printer
-        .line(format_args!("    {verb}: {command}"))
+    session.printer.line(format_args!("    {verb}: {command}"))
 }
 
 /// Says what it was told from, and where it lies.

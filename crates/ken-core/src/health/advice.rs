@@ -78,9 +78,8 @@ pub fn branching(facts: &Facts) -> Vec<Insight> {
     }
     let all: usize = uses.iter().sum();
     let reached = effective_number(&uses);
-    let is_narrow = BRANCHING_USES_MIN <= all
-        && BRANCHING_ENTRIES_MIN <= entries
-        && reached < BRANCHING_MIN;
+    let is_narrow =
+        BRANCHING_USES_MIN <= all && BRANCHING_ENTRIES_MIN <= entries && reached < BRANCHING_MIN;
     if !is_narrow {
         return Vec::new();
     }
@@ -91,14 +90,15 @@ pub fn branching(facts: &Facts) -> Vec<Insight> {
     vec![insight.command(explore_more(facts))]
 }
 
-/// Returns how many entries would be used as evenly as these are: the exponential of their entropy.
+/// Returns how many entries would be used as evenly as these are: the exponential of their entropy, in whole
+/// millionths, so that three used alike are three.
 fn effective_number(uses: &[usize]) -> f64 {
     let all = as_float(uses.iter().sum::<usize>() as u64);
     let entropy = uses.iter().map(|it| {
         let share = as_float(*it as u64) / all;
         -share * libm::log(share)
     });
-    libm::exp(entropy.sum::<f64>())
+    libm::round(libm::exp(entropy.sum::<f64>()) * 1e6) / 1e6
 }
 
 /// Returns the command that lets chance count for more, from the weights that hold now.
@@ -136,7 +136,9 @@ pub fn earned_autonomy(facts: &Facts) -> Vec<Insight> {
         let policy = &facts.policy;
         let (what, command) = match policy.allows(category) {
             false if AUTONOMY_EARNED <= good && bad == 0 => (
-                format!("{category} succeeded {good} times and never failed: it may be done unasked"),
+                format!(
+                    "{category} succeeded {good} times and never failed: it may be done unasked"
+                ),
                 policy.with(category).command(),
             ),
             true if AUTONOMY_LOST <= bad => (

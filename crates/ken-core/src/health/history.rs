@@ -52,9 +52,8 @@ pub fn summary(facts: &Facts) -> Summary {
 
 /// Returns threads whose latest runs all failed.
 pub fn escalations(facts: &Facts) -> Vec<Advice> {
-    let mut threads: Vec<Option<&Tag>> = counted(facts)
-        .map(|it| it.closed.thread.as_ref())
-        .collect();
+    let mut threads: Vec<Option<&Tag>> =
+        counted(facts).map(|it| it.closed.thread.as_ref()).collect();
     threads.sort_unstable();
     threads.dedup();
     let mut found = Vec::new();
@@ -86,7 +85,9 @@ pub fn recommendations(facts: &Facts) -> Vec<Advice> {
     let known = strategies(facts);
     if let (Some((best, quality)), true) = (known.iter().copied().reduce(better), 1 < known.len()) {
         found.push(Advice {
-            what: format!("`{best}` has the best outcomes here (quality {quality:.2}): begin with it"),
+            what: format!(
+                "`{best}` has the best outcomes here (quality {quality:.2}): begin with it"
+            ),
             command: format!(
                 "ken run close --outcome succeeded --strategy {}",
                 quoted(best.as_str())

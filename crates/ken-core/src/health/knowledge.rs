@@ -247,7 +247,9 @@ pub fn inbound(facts: &Facts) -> Vec<Insight> {
     let insight = |(domain, ids): (String, Vec<EntryId>)| {
         let count = ids.len();
         let entries = if count == 1 { "entry" } else { "entries" };
-        let what = format!("peers sent {count} {entries} about `{domain}`, of which nothing is known here");
+        let what = format!(
+            "peers sent {count} {entries} about `{domain}`, of which nothing is known here"
+        );
         let command = format!("ken show {}", ids[0]);
         Insight::new(Rule::Inbound, Severity::Info, what)
             .about(ids)

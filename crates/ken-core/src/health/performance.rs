@@ -139,7 +139,10 @@ pub fn cost_outlier(facts: &Facts) -> Vec<Insight> {
     let is_outlier = |it: &&&Outcome| COST_FACTOR * median < as_float(it.closed.cost_micros);
     let insight = |it: &&Outcome| {
         let (cost, usual) = (as_float(it.closed.cost_micros) / 1e6, median / 1e6);
-        let what = format!("run {} cost {cost:.2}; runs here cost {usual:.2}", it.closed.run);
+        let what = format!(
+            "run {} cost {cost:.2}; runs here cost {usual:.2}",
+            it.closed.run
+        );
         Insight::new(Rule::CostOutlier, Severity::Info, what).command("ken run list".to_owned())
     };
     costly.iter().filter(is_outlier).map(insight).collect()
@@ -158,9 +161,8 @@ fn median(sorted: &[u64]) -> f64 {
 pub fn knowledge_roi(facts: &Facts) -> Vec<Insight> {
     let spent = |it: &Outcome| it.closed.cost_micros;
     let all: u64 = counted(facts).map(spent).sum();
-    let taught_nothing = |it: &&Outcome| {
-        it.closed.outcome == event::Outcome::Succeeded && it.closed.extracted == 0
-    };
+    let taught_nothing =
+        |it: &&Outcome| it.closed.outcome == event::Outcome::Succeeded && it.closed.extracted == 0;
     let silent: Vec<&Outcome> = counted(facts).filter(taught_nothing).collect();
     let without: u64 = silent.iter().map(|it| spent(it)).sum();
     let share = ratio(without, all);

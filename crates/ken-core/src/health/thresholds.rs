@@ -115,12 +115,28 @@ impl Thresholds {
         [
             ("action_required", self.action_required, "ken health report"),
             ("attention", self.attention, "ken health report"),
-            ("stale_entries", self.stale_entries, "ken maintain stale_sweep"),
+            (
+                "stale_entries",
+                self.stale_entries,
+                "ken maintain stale_sweep",
+            ),
             ("invalid_entries", self.invalid_entries, "ken reanchor"),
-            ("contradictions", self.contradictions, "ken maintain contradiction"),
-            ("duplicate_pairs", self.duplicate_pairs, "ken maintain dedup"),
+            (
+                "contradictions",
+                self.contradictions,
+                "ken maintain contradiction",
+            ),
+            (
+                "duplicate_pairs",
+                self.duplicate_pairs,
+                "ken maintain dedup",
+            ),
             ("friction_week", self.friction_week, "ken friction report"),
-            ("missed_questions", self.missed_questions, "ken search --missed"),
+            (
+                "missed_questions",
+                self.missed_questions,
+                "ken search --missed",
+            ),
             ("failed_percent", self.failed_percent, "ken run list"),
         ]
     }

@@ -113,7 +113,11 @@ impl Engine {
     }
 
     /// Writes one object to a file of this machine.
-    pub(crate) fn write_local(&self, path: &'static str, object: &impl Serialize) -> Result<(), Error> {
+    pub(crate) fn write_local(
+        &self,
+        path: &'static str,
+        object: &impl Serialize,
+    ) -> Result<(), Error> {
         let mut text = serde_json::to_string_pretty(object).expect("reports are plain data");
         text.push('\n');
         let dir = ken_dir(&self.place)?;

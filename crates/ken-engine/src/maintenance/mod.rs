@@ -10,9 +10,7 @@ use std::collections::BTreeMap;
 
 use ken_core::actor::Actor;
 use ken_core::health::Outcome;
-use ken_core::maintenance::{
-    Category, Leave, MAINTENANCE_KEY, Policy, Service, Spent, task,
-};
+use ken_core::maintenance::{Category, Leave, MAINTENANCE_KEY, Policy, Service, Spent, task};
 use ken_core::store::Store as _;
 use ken_core::time::{DAY_MS, Timestamp};
 use ken_ledger::Dir as _;

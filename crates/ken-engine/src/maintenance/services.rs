@@ -130,7 +130,10 @@ impl Engine {
                 })
             }
             Plan::Reset { entry } => {
-                let reason = task(Service::ConfidenceReset.name(), "much was observed, nothing learnt");
+                let reason = task(
+                    Service::ConfidenceReset.name(),
+                    "much was observed, nothing learnt",
+                );
                 let reason = reason.parse().expect("a short line is a note");
                 self.reset_confidence(*entry, reason, by)?;
                 Ok(Change {
@@ -155,7 +158,11 @@ impl Engine {
         if service == Service::Dedup {
             let targets: BTreeSet<EntryId> = served.changed.iter().map(|it| it.entry).collect();
             // An event each: they were not used together.
-            drafts.extend(targets.iter().map(|id| decide::effects(&run, &[effect(*id, outcome)])));
+            drafts.extend(
+                targets
+                    .iter()
+                    .map(|id| decide::effects(&run, &[effect(*id, outcome)])),
+            );
         }
         let changes = u32::try_from(served.changed.len()).unwrap_or(u32::MAX);
         let strategy = format!("{STRATEGY_PREFIX}{service}");
