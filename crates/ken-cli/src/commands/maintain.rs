@@ -145,9 +145,10 @@ fn policy(session: &mut Session<'_>, args: &MaintainPolicyArgs) -> Result<Exit, 
 
 fn print_policy(session: &mut Session<'_>, policy: &Policy) -> Result<Exit, Failure> {
     let auto: Vec<&str> = policy.auto_actions.iter().map(|it| it.name()).collect();
-    let auto = match auto.is_empty() {
-        true => "nothing".to_owned(),
-        false => auto.join(", "),
+    let auto = match policy.mode {
+        Mode::Autonomous => "everything".to_owned(),
+        Mode::Suggest | Mode::AutoNotify if auto.is_empty() => "nothing".to_owned(),
+        Mode::Suggest | Mode::AutoNotify => auto.join(", "),
     };
     for (name, value) in [
         ("mode", policy.mode.name().to_owned()),

@@ -6,7 +6,7 @@ use crate::actor::Actor;
 use crate::citation::Citation;
 use crate::content::{Content, DecayClass, Scope};
 use crate::entry::Entry;
-use crate::event::{Body, Effect, KnowledgeDistilled, Linked, Origin, Relation, RunEffects};
+use crate::event::{Body, Effect, KnowledgeDistilled, Linked, Origin, Relation};
 use crate::facts::{Beta, Validity};
 use crate::id::{EntryId, EventId};
 use crate::kind::{Kind, Memory};
@@ -15,7 +15,7 @@ use crate::text::Statement;
 use crate::time::Date;
 use crate::together::{EDGE_WEIGHT, Edge, clusters};
 
-use super::{CITATIONS_MAX, Draft, Proposal, Refusal, propose, writable};
+use super::{CITATIONS_MAX, Draft, Proposal, Refusal, effects, propose, writable};
 
 /// Entries it takes to condense anything.
 pub const SOURCES_MIN: usize = 2;
@@ -108,14 +108,10 @@ pub fn distil(
         since: None,
         trials: Vec::new(),
     };
-    let handed_over = Draft {
-        about: vec![entry.into()],
-        body: Body::RunEffects(RunEffects {
-            run: format!("{RUN_PREFIX}{entry}"),
-            effects: vec![effect],
-        }),
-    };
-    let mut drafts = vec![propose(id, proposal)?, noted, handed_over];
+    let has_earned = 0 < effect.alpha_milli + effect.beta_milli;
+    let mut drafts = vec![propose(id, proposal)?, noted];
+    let run = format!("{RUN_PREFIX}{entry}");
+    drafts.extend(has_earned.then(|| effects(&run, &[effect])));
     for to in sources {
         let rel = Relation::DerivedFrom;
         let withdraws = Vec::new();

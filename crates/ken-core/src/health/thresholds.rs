@@ -135,7 +135,7 @@ impl Thresholds {
             (
                 "missed_questions",
                 self.missed_questions,
-                "ken search --missed",
+                "ken search --unanswered",
             ),
             ("failed_percent", self.failed_percent, "ken run list"),
         ]

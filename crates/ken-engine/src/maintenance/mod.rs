@@ -140,11 +140,15 @@ impl Engine {
             match policy.leave(category, spent(&self.outcomes()?, self.now())) {
                 Leave::Granted(most) => {
                     let served = self.run_service(state.service, most, by)?;
-                    self.notices.push(Notice::Maintained {
-                        task: served.task,
-                        changed: served.changed.len(),
-                        left: served.left.len(),
-                    });
+                    let (changed, left) = (served.changed.len(), served.left.len());
+                    if 0 < changed + left {
+                        let task = served.task;
+                        self.notices.push(Notice::Maintained {
+                            task,
+                            changed,
+                            left,
+                        });
+                    }
                 }
                 Leave::NotAllowed | Leave::BudgetSpent | Leave::TooManyRuns => {}
             }

@@ -194,7 +194,12 @@ impl Engine {
         let (mut plans, mut left) = (Vec::new(), Vec::new());
         let mut taken = BTreeSet::new();
         for pair in self.duplicates()? {
-            let (target, source) = (pair.first.id, pair.second.id);
+            // The older one has been shown, cited and linked for longer.
+            let born = |it: &Entry| (it.history.first, it.id);
+            let (target, source) = match born(&pair.first) <= born(&pair.second) {
+                true => (pair.first.id, pair.second.id),
+                false => (pair.second.id, pair.first.id),
+            };
             let is_norm = target.prefix().memory() == Memory::Procedural;
             if pair.merging != Merging::Merge || is_norm && !by.is_human() {
                 left.push(Left {
