@@ -249,11 +249,43 @@ fn mnt_09_auto_notify_does_what_is_listed_and_tells() {
         "candidate"
     );
     assert_eq!(env.run(["duplicates"]).success().stdout, "");
+}
+
+#[test]
+fn mnt_10_mnt_11_autonomy_ends_where_the_budget_does() {
+    let env = plain();
+    for name in ["Refunds", "Charges", "Invoices"] {
+        let _ = lesson(&env, &format!("{name} are idempotent"));
+    }
+    let policy = [
+        "maintain",
+        "policy",
+        "--mode",
+        "autonomous",
+        "--budget",
+        "2",
+    ];
+    let _ = env.run(policy).success();
+    env.wait_days(91);
+    let opened = env.run(["run", "open", "work"]).success();
+    let swept =
+        "[maintenance:stale_sweep] Mark entries stale that nobody asks for or that do not answer";
+    assert!(
+        opened
+            .stderr
+            .contains(&format!("{swept}: 2 entries changed")),
+        "{opened}"
+    );
+    let spent = &json(&env, &["maintain"])["spent"];
+    assert_eq!(*spent, serde_json::json!({"changes": 2, "runs": 1}));
     // The day after there is room again.
     env.wait_days(1);
     let _ = lesson(&env, "Something changed");
     let opened = env.run(["run", "open", "more"]).success();
-    assert!(opened.stderr.contains("stale_sweep] Mark entries stale that nobody asks for or that do not answer: 1 entry changed"), "{opened}");
+    assert!(
+        opened.stderr.contains(&format!("{swept}: 1 entry changed")),
+        "{opened}"
+    );
 }
 
 #[test]

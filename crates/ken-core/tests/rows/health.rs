@@ -100,7 +100,8 @@ fn hlt_06_confidence_that_lost_more_than_a_fifth_within_seven_days_is_told() {
 }
 
 #[test]
-fn hlt_07_two_verified_entries_that_are_contrary_with_more_than_a_third_of_tags_require_action() {
+fn hlt_07_two_verified_entries_that_are_contrary_with_more_than_30_percent_of_tags_require_action()
+{
     let told = |ours: &[&str], theirs: &[&str]| {
         let [one, other] = entries(["Retry payments", "Never retry payments"]);
         let one = tagged(verified(one, Polarity::Positive), ours);
