@@ -159,7 +159,9 @@ fn absorbed(engine: &mut Engine) -> Vec<String> {
             | Notice::Scrubbed { .. }
             | Notice::ScrubWaits { .. }
             | Notice::IndexRebuilt
-            | Notice::ModelMissing { .. } => None,
+            | Notice::ModelMissing { .. }
+            | Notice::Maintained { .. }
+            | Notice::MaintenanceFailed { .. } => None,
         });
     edits.collect()
 }

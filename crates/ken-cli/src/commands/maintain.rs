@@ -129,7 +129,7 @@ fn policy(session: &mut Session<'_>, args: &MaintainPolicyArgs) -> Result<Exit, 
                 daily_maintenance_budget: args.budget.unwrap_or(now.daily_maintenance_budget),
                 max_maintenance_colonies: args.max_runs.unwrap_or(now.max_maintenance_colonies),
             };
-            Ok(engine.set_maintenance_policy((!args.reset).then_some(wanted), by)?)
+            Ok(engine.set_maintenance_policy((!args.reset).then_some(&wanted), by)?)
         })?,
     };
     if session.is_json() {

@@ -11,7 +11,7 @@ const LATEST: &str = ".ken/.local/health/latest.json";
 const PROPOSAL: &str = ".ken/.local/review/proposal.json";
 
 fn latest(env: &TestEnv) -> Value {
-    serde_json::from_str(&env.read(LATEST)).unwrap()
+    serde_json::from_str(&env.read(LATEST)).expect("a report")
 }
 
 /// Two verified entries that speak for and against the same; returns their ids.

@@ -15,9 +15,9 @@ fn json(env: &TestEnv, args: &[&str]) -> Value {
 /// Returns whether a service is due.
 fn is_due(env: &TestEnv, service: &str) -> bool {
     let listed = json(env, &["maintain"]);
-    let services = listed["services"].as_array().unwrap().iter();
+    let services = listed["services"].as_array().expect("a list").iter();
     let mut found = services.filter(|it| it["service"] == service);
-    found.next().unwrap()["due"] == true
+    found.next().expect("a service")["due"] == true
 }
 
 /// Two entries that say the same without doubt.

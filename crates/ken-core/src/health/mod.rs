@@ -126,7 +126,7 @@ pub const RULES: [Rule; 14] = [
 /// Returns what all rules say, the gravest first.
 pub fn insights(facts: &Facts) -> Vec<Insight> {
     let mut found: Vec<Insight> = RULES.iter().flat_map(|rule| rule.look(facts)).collect();
-    found.sort_by(|a, b| (a.severity, a.number).cmp(&(b.severity, b.number)));
+    found.sort_by_key(|it| (it.severity, it.number));
     found
 }
 

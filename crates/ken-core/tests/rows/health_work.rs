@@ -233,7 +233,7 @@ fn hlt_17_rule_13_recommends_to_explore_where_the_same_few_entries_are_used() {
 fn maintained(category: Category, outcome: Ended) -> Outcome {
     let strategy = format!("maintenance/{category}");
     with(run(outcome), |it| {
-        it.strategy = Some(strategy.parse().unwrap())
+        it.strategy = Some(strategy.parse().unwrap());
     })
 }
 

@@ -302,7 +302,8 @@ fn norms_one_entry_and_what_is_quarantined_cannot_be_distilled() {
         decide::distilled(&distillation(sources, &[], &policy), &person).unwrap_err()
     };
     let [one, two] = entries(["One", "Two"]);
-    assert_eq!(refusal(&[one.clone()]), Refusal::TooFewSources { count: 1 });
+    let alone = std::slice::from_ref(&one);
+    assert_eq!(refusal(alone), Refusal::TooFewSources { count: 1 });
     assert_eq!(
         refusal(&[one.clone(), one.clone()]),
         Refusal::TooFewSources { count: 1 }

@@ -1,6 +1,6 @@
 //! Maintenance: services by name, when each is due, and what the policy lets happen unasked.
 //!
-//! Nothing runs by a clock. When work begins and when it ends, [`Engine::keep_house`] asks which services are due;
+//! Nothing runs by a clock. When work begins and when it ends, `keep_house` asks which services are due;
 //! unless people set another policy, that is all. A service changes entries through the same verbs as everybody,
 //! and where it changed something that is a run in the ledger, with an outcome like any other.
 
@@ -104,7 +104,7 @@ impl Engine {
     /// Sets the policy of this workspace; without one, the default holds again. Only a person may.
     pub fn set_maintenance_policy(
         &mut self,
-        policy: Option<Policy>,
+        policy: Option<&Policy>,
         by: &Actor,
     ) -> Result<Policy, Error> {
         self.configure(MAINTENANCE_KEY, serde_json::json!(policy), by)?;
