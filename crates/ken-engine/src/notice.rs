@@ -49,6 +49,10 @@ pub enum Notice {
         /// Matters it leaves to a person.
         left: usize,
     },
+    /// What is known needs somebody before work begins.
+    ActionRequired {
+        matters: usize,
+    },
     /// A service the policy lets run could not.
     MaintenanceFailed {
         why: String,

@@ -160,6 +160,7 @@ fn absorbed(engine: &mut Engine) -> Vec<String> {
             | Notice::ScrubWaits { .. }
             | Notice::IndexRebuilt
             | Notice::ModelMissing { .. }
+            | Notice::ActionRequired { .. }
             | Notice::Maintained { .. }
             | Notice::MaintenanceFailed { .. } => None,
         });

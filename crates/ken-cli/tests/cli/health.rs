@@ -88,6 +88,14 @@ fn hlt_01_hlt_28_the_report_is_brought_up_when_work_begins_and_only_if_something
 fn hlt_07_hlt_18_the_report_names_the_command_that_acts() {
     let env = plain();
     let [one, _] = contradiction(&env);
+    let opened = env.run(["run", "open", "work"]).success();
+    let told = "note: 1 matter requires action; see `ken health report`";
+    assert!(opened.stderr.contains(told), "{opened}");
+    let again = env.run(["run", "open", "more"]).success();
+    assert!(
+        !again.stderr.contains(told),
+        "told once for one state: {again}"
+    );
     let report = env.run(["health", "report"]).success();
     insta::assert_snapshot!(report, @r#"
     exit: 0

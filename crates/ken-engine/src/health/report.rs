@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ken_core::health::history::{Advice, Summary, escalations, recommendations, summary};
-use ken_core::health::{Facts, Insight, insights};
+use ken_core::health::{Facts, Insight, Severity, insights};
 use ken_core::status::Status;
 use ken_core::time::Timestamp;
 use ken_ledger::{Dir as _, DiskError};
@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::{ken_dir, put};
 use crate::maintenance::Maintenance;
+use crate::notice::Notice;
 
 /// Where the latest report lies, below `.ken/`.
 pub const HEALTH_FILE: &str = ".local/health/latest.json";
@@ -71,20 +72,32 @@ impl Engine {
         Ok(report)
     }
 
-    /// Brings the report up when work begins, if anything changed since. Never in the way of the work.
+    /// Brings the report up when work begins, if anything changed since, and tells what cannot wait.
     pub(crate) fn note_health(&mut self) {
-        let fresh = self.health_state().is_ok_and(|now| self.is_told(&now));
-        if !fresh {
-            // A tree nobody may write to is still worked in.
-            let _ = self.health_report();
+        let urgent = self.bring_health_up();
+        if 0 < urgent {
+            self.notices
+                .push(Notice::ActionRequired { matters: urgent });
         }
     }
 
-    /// Like [`Self::note_health`] where somebody waits for an answer to a question.
+    /// Writes a new report if anything changed; returns how much of it requires action. Never in the way of the work.
+    fn bring_health_up(&mut self) -> usize {
+        if self.health_state().is_ok_and(|now| self.is_told(&now)) {
+            return 0;
+        }
+        // A tree nobody may write to is still worked in.
+        let insights = self.health_report().map(|it| it.insights);
+        let mut found = insights.unwrap_or_default();
+        found.retain(|it| it.severity == Severity::ActionRequired);
+        found.len()
+    }
+
+    /// Brings the report up where somebody waits for an answer, if that is no matter of time.
     pub(crate) fn note_health_quickly(&mut self) {
         let listed = self.ledger.list().unwrap_or_default();
         if listed.iter().map(|it| it.len).sum::<u64>() <= LEDGER_BYTES_ON_BRIEF_MAX {
-            self.note_health();
+            self.bring_health_up();
         }
     }
 
