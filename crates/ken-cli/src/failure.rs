@@ -201,6 +201,7 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         | Refusal::NotStuck(_)
         | Refusal::MergedAlready { .. }
         | Refusal::NothingChanges => "nothing_changes",
+        Refusal::TooFewSources { .. } | Refusal::NotDistillable(_) => "not_distillable",
         Refusal::SelfLink | Refusal::SelfMerge => "self_link",
         Refusal::Quarantined(_) => "quarantined",
         Refusal::PersonNeeded { .. } => "person_needed",

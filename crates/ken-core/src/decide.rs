@@ -4,6 +4,7 @@
 //! text and [`Clock::stamp`] makes it an event. A refusal is a normal answer, not an error.
 
 mod configure;
+mod distil;
 mod entry_changes;
 mod lessons;
 mod pairs;
@@ -22,6 +23,9 @@ use crate::source::Source;
 use crate::time::Timestamp;
 
 pub use configure::configure;
+pub use distil::{
+    DISTILLED_ALPHA_MAX, Distillation, SOURCES_MAX, SOURCES_MIN, distil, distilled, earned,
+};
 pub use entry_changes::{
     archive, blank, cite, confirm, lift_quarantine, link, reanchor, restore, retract, revise,
     set_overlay, set_status, worded_by,
@@ -87,6 +91,10 @@ pub enum Refusal {
         stuck = STUCK_AFTER, low = STUCK_MEANS.0, high = STUCK_MEANS.1
     )]
     NotStuck(EntryId),
+    #[error("{count} entries cannot be condensed; it takes at least {SOURCES_MIN} different ones")]
+    TooFewSources { count: usize },
+    #[error("{0} cannot be condensed: only knowledge in use can, norms and raw signals cannot")]
+    NotDistillable(EntryId),
     #[error("nothing would change")]
     NothingChanges,
     #[error("an entry cannot be linked to itself")]

@@ -117,6 +117,76 @@ pub fn posterior(tallies: &Tallies, ageing: Ageing, today: Date) -> Beta {
     now
 }
 
+/// Returns what was believed on a day, from the evidence there was until then.
+pub fn posterior_on(tallies: &Tallies, ageing: Ageing, day: Date) -> Beta {
+    let mut then = Beta::PRIOR;
+    for (other, tally) in counted(tallies).take_while(|(other, _)| *other <= day) {
+        let left = ageing.left(day.days_since(other));
+        then.alpha += left * thousandths(tally.alpha_milli);
+        then.beta += left * thousandths(tally.beta_milli);
+    }
+    then
+}
+
+/// Returns the value that what `believed` describes stays below with probability `share`.
+pub fn quantile(believed: Beta, share: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    // Halving an interval of one this often leaves less than a float can tell apart.
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        match below(believed, middle) < share {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    f64::midpoint(low, high)
+}
+
+/// Returns the probability of lying below `x`: the regularised incomplete beta function.
+fn below(Beta { alpha, beta }: Beta, x: f64) -> f64 {
+    if x <= 0.0 || 1.0 <= x {
+        return x.clamp(0.0, 1.0);
+    }
+    // The fraction converges quickly on the side where the mass is not.
+    if (alpha + 1.0) / (alpha + beta + 2.0) < x {
+        let mirrored = Beta {
+            alpha: beta,
+            beta: alpha,
+        };
+        return 1.0 - below_mean(mirrored, 1.0 - x);
+    }
+    below_mean(Beta { alpha, beta }, x)
+}
+
+/// Evaluates the continued fraction of the incomplete beta function by Lentz's method.
+fn below_mean(Beta { alpha, beta }: Beta, x: f64) -> f64 {
+    const STEPS_MAX: u32 = 500;
+    const TINY: f64 = 1e-300;
+    let front = libm::lgamma(alpha + beta) - libm::lgamma(alpha) - libm::lgamma(beta)
+        + alpha * libm::log(x)
+        + beta * libm::log1p(-x);
+    let kept = |it: f64| if it.abs() < TINY { TINY } else { it };
+    let mut c = 1.0;
+    let mut d = 1.0 / kept(1.0 - (alpha + beta) * x / (alpha + 1.0));
+    let mut fraction = d;
+    for step in 1..=STEPS_MAX {
+        let m = f64::from(step);
+        let even = m * (beta - m) * x / ((alpha + 2.0 * m - 1.0) * (alpha + 2.0 * m));
+        let odd =
+            -(alpha + m) * (alpha + beta + m) * x / ((alpha + 2.0 * m) * (alpha + 2.0 * m + 1.0));
+        let before = fraction;
+        for term in [even, odd] {
+            d = 1.0 / kept(1.0 + term * d);
+            c = kept(1.0 + term / c);
+            fraction *= c * d;
+        }
+        if (fraction - before).abs() <= f64::EPSILON * fraction.abs() {
+            break;
+        }
+    }
+    libm::exp(front) * fraction / alpha
+}
+
 /// Returns the most alpha there was on any day until today.
 pub fn peak_alpha(tallies: &Tallies, ageing: Ageing, today: Date) -> f64 {
     let days = counted(tallies).map(|(day, _)| day);

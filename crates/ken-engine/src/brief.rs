@@ -45,6 +45,7 @@ impl Engine {
         let heard = hits.extract_if(.., |hit| is_one_agents_word(&hit.entry));
         let unsaid = heard.map(|hit| hit.entry.id).collect();
         let norms = self.norms_for(&search.paths)?;
+        self.note_health_quickly();
         Ok(Brief {
             norms,
             known,

@@ -60,6 +60,18 @@ impl Engine {
         Ok(ids)
     }
 
+    /// Checks what every proposal is checked for; returns the ids it gets.
+    pub(crate) fn admit_proposal(
+        &mut self,
+        proposal: &mut Proposal,
+        by: &Actor,
+    ) -> Result<(EventId, EntryId), Error> {
+        let stones = self.stones()?;
+        self.ground(&mut proposal.content, &mut None)?;
+        check_tombstones(proposal, &stones, by)?;
+        self.fresh_entry_id(proposal)
+    }
+
     /// Returns the claims that were taken back.
     fn stones(&mut self) -> Result<Arc<Stones>, Error> {
         if let Some(stones) = &self.stones {

@@ -42,6 +42,21 @@ pub enum Notice {
         why: String,
         served_by: Rung,
     },
+    /// A service ran unasked, as the policy lets it.
+    Maintained {
+        task: String,
+        changed: usize,
+        /// Matters it leaves to a person.
+        left: usize,
+    },
+    /// What is known needs somebody before work begins.
+    ActionRequired {
+        matters: usize,
+    },
+    /// A service the policy lets run could not.
+    MaintenanceFailed {
+        why: String,
+    },
 }
 
 /// What a person did to an entry's file.

@@ -159,7 +159,10 @@ fn absorbed(engine: &mut Engine) -> Vec<String> {
             | Notice::Scrubbed { .. }
             | Notice::ScrubWaits { .. }
             | Notice::IndexRebuilt
-            | Notice::ModelMissing { .. } => None,
+            | Notice::ModelMissing { .. }
+            | Notice::ActionRequired { .. }
+            | Notice::Maintained { .. }
+            | Notice::MaintenanceFailed { .. } => None,
         });
     edits.collect()
 }

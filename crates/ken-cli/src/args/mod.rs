@@ -7,6 +7,7 @@ mod digest;
 mod entry;
 mod filter;
 mod guard;
+mod health;
 mod help;
 mod model;
 mod pairs;
@@ -28,6 +29,10 @@ pub(crate) use entry::{
 };
 pub(crate) use filter::ListArgs;
 pub(crate) use guard::{QuarantineCommand, RevokeArgs, ScanArgs, ScanMode};
+pub(crate) use health::{
+    CaptureArgs, DistilArgs, HealthCommand, MaintainArgs, MaintainCommand, MaintainPolicyArgs,
+    ReviewArgs,
+};
 pub(crate) use help::command;
 pub(crate) use model::{AddModelArgs, ModelCommand};
 pub(crate) use pairs::{DuplicatesArgs, MergeArgs, SupersedeArgs};
@@ -146,6 +151,9 @@ pub(crate) enum Verb {
     /// Add an entry, or many from JSON lines
     #[command(after_long_help = entry::ADD_EXAMPLES)]
     Add(Box<AddArgs>),
+    /// Write down a problem that was solved, what solved it and what shows it
+    #[command(visible_alias = "compound", after_long_help = health::CAPTURE_EXAMPLES)]
+    Capture(Box<CaptureArgs>),
     /// List entries, newest first
     #[command(visible_alias = "ls")]
     List(ListArgs),
@@ -185,6 +193,8 @@ pub(crate) enum Verb {
     Link(LinkArgs),
     /// Make entries that say the same one
     Merge(MergeArgs),
+    /// Condense entries that are used together into one; without arguments, list such entries
+    Distil(Box<DistilArgs>),
     /// Let a newer entry take an older one's place
     Supersede(SupersedeArgs),
     /// List entries that seem to say the same
@@ -215,6 +225,11 @@ pub(crate) enum Verb {
     Reanchor(ReanchorArgs),
     /// Show shelves that are stale, bloated, contradictory or orphaned
     Drift,
+    /// Tell how knowledge fares, and whether that calls for anything
+    #[command(subcommand)]
+    Health(HealthCommand),
+    /// List services that keep knowledge in order, or run one
+    Maintain(MaintainArgs),
     /// Turn edits of entry files into events and bring the files up to date
     Sync(SyncArgs),
     /// Write every entry file and gathering view anew

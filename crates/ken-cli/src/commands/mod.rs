@@ -13,6 +13,7 @@ mod cite;
 mod completions;
 mod confidence;
 mod confirm;
+mod distil;
 mod doctor;
 mod drift;
 mod duplicates;
@@ -21,6 +22,7 @@ mod feedback;
 mod friction;
 mod hand;
 mod import;
+mod health;
 mod index;
 mod init;
 mod ledger;
@@ -28,6 +30,7 @@ mod lift;
 mod link;
 mod list;
 mod log;
+mod maintain;
 mod man;
 mod mark;
 mod merge;
@@ -146,6 +149,7 @@ impl Session<'_> {
             Verb::Stage(command) => stage::run(self, &command),
             Verb::Uninstall(args) => uninstall::run(self, &args),
             Verb::Add(args) => add::run(self, &args),
+            Verb::Capture(args) => add::capture(self, &args),
             Verb::List(args) => list::run(self, &args),
             Verb::Search(args) => search::run(self, *args),
             Verb::Brief(args) => brief::run(self, &args),
@@ -164,6 +168,7 @@ impl Session<'_> {
             Verb::Archive(args) => archive::run(self, &args),
             Verb::Link(args) => link::run(self, &args),
             Verb::Merge(args) => merge::run(self, args),
+            Verb::Distil(args) => distil::run(self, *args),
             Verb::Supersede(args) => supersede::run(self, &args),
             Verb::Duplicates(args) => duplicates::run(self, &args),
             Verb::Status(args) => status::run(self, args),
@@ -178,6 +183,8 @@ impl Session<'_> {
             Verb::Verify(args) => verify::run(self, &args),
             Verb::Reanchor(args) => reanchor::run(self, &args),
             Verb::Drift => drift::run(self),
+            Verb::Health(command) => health::run(self, command),
+            Verb::Maintain(args) => maintain::run(self, args),
             Verb::Sync(args) => sync::run(self, &args),
             Verb::Render => render::run(self),
             Verb::Export(args) => export::run(self, &args),

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use ken_core::event::{
-    Archived, Body, Cited, Confirmed, EventBlanked, Linked, OverlaySet, Proposed, QuarantineLifted,
-    Recorded, Restored, Retracted, Revised, StatusChanged, Superseded,
+    Archived, Body, Cited, Confirmed, EventBlanked, KnowledgeDistilled, Linked, OverlaySet,
+    Proposed, QuarantineLifted, Recorded, Restored, Retracted, RetrievalMissed, Revised,
+    StatusChanged, Superseded,
 };
 use ken_core::text::{Note, word};
 use serde::Serialize;
@@ -129,6 +130,13 @@ fn shelf_words(recorded: &Recorded) -> String {
     }
     if let Some(data) = event.get::<Superseded>() {
         return format!("superseded by {}", data.new);
+    }
+    if event.get::<RetrievalMissed>().is_some() {
+        return "came first for a question it does not answer".to_owned();
+    }
+    if let Some(data) = event.get::<KnowledgeDistilled>() {
+        let sources: Vec<String> = data.sources.iter().map(ToString::to_string).collect();
+        return format!("distilled {} from {}", data.entry, sources.join(", "));
     }
     if let Some(data) = event.get::<EventBlanked>() {
         return format!("blanked event {} ({})", data.event, word(&data.reason));

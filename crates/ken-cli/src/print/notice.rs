@@ -49,6 +49,21 @@ pub(super) fn words(notice: &Notice) -> String {
             };
             format!("the model chosen here does not serve: {why}; {instead}; see `ken model show`")
         }
+        Notice::Maintained {
+            task,
+            changed,
+            left,
+        } => {
+            let changed = counted(*changed as u64, "entry changed", "entries changed");
+            format!("{task}: {changed}, {left} left to a person; see `ken maintain`")
+        }
+        Notice::ActionRequired { matters } => {
+            let matters = counted(*matters as u64, "matter requires", "matters require");
+            format!("{matters} action; see `ken health report`")
+        }
+        Notice::MaintenanceFailed { why } => {
+            format!("maintenance could not be done: {why}; see `ken maintain`")
+        }
     }
 }
 

@@ -18,6 +18,7 @@ fn help_groups_commands_by_task() {
 
     Write knowledge:
       add          Add an entry, or many from JSON lines
+      capture      Write down a problem that was solved, what solved it and what shows it
       revise       Word fields of an entry anew
       cite         Add evidence to an entry
       confirm      Say that an entry holds
@@ -25,6 +26,7 @@ fn help_groups_commands_by_task() {
       mark         Pin, mute or annotate an entry; what is true stays as it is
       link         Link an entry to another
       merge        Make entries that say the same one
+      distil       Condense entries that are used together into one; without arguments, list such entries
       supersede    Let a newer entry take an older one's place
       archive      Lay an entry aside, or all that nobody confirmed for long
       retract      Take an entry back
@@ -51,6 +53,8 @@ fn help_groups_commands_by_task() {
       verify       Check the ledger and hold every entry against the code, or what a change touches
       reanchor     Take fingerprints, follow code that moved, decide about what changed
       drift        Show shelves that are stale, bloated, contradictory or orphaned
+      health       Tell how knowledge fares, and whether that calls for anything
+      maintain     List services that keep knowledge in order, or run one
       duplicates   List entries that seem to say the same
       scan         Say what the guard finds in files or standard input; changes nothing
       quarantine   Look after entries the guard set apart

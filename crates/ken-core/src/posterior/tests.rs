@@ -191,3 +191,22 @@ fn dec_37_no_age_takes_it_below_the_prior() {
     let now = posterior(&evidence, Ageing { gamma: 0.0 }, day(400));
     assert!(Beta::PRIOR.alpha <= now.alpha && Beta::PRIOR.beta <= now.beta);
 }
+
+#[test]
+fn fed_09_a_quantile_is_that_of_the_beta_distribution() {
+    let at = |alpha, beta, share| quantile(Beta { alpha, beta }, share);
+    for (found, known) in [
+        (at(1.0, 1.0, 0.1), 0.1),
+        (at(2.0, 1.0, 0.1), 0.1_f64.sqrt()),
+        (at(1.0, 2.0, 0.1), 1.0 - 0.9_f64.sqrt()),
+        (at(50.0, 50.0, 0.5), 0.5),
+        (at(400.0, 400.0, 0.5), 0.5),
+    ] {
+        assert!((found - known).abs() < 1e-9, "{found} {known}");
+    }
+    assert!(at(9.0, 3.0, 0.1) < at(9.0, 3.0, 0.5));
+    assert!(
+        at(9.0, 3.0, 0.1) < at(90.0, 30.0, 0.1),
+        "little history counts as little"
+    );
+}

@@ -3,7 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod drift;
+mod health;
+mod health_work;
 mod lifecycle;
+mod maintenance;
 mod pairs;
 mod requirements;
 mod sources;

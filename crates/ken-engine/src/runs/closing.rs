@@ -31,6 +31,9 @@ const DOMAIN: &[u8] = b"ken run closed 1";
 /// The number of the event that says how the run ended.
 const LAST: u64 = u64::MAX;
 
+/// The numbers of events that say which entries did not answer a question begin here: far beyond those of effects.
+const FIRST_MISSED: u64 = 1 << 32;
+
 /// What shall happen, under an id of its own choice where it has one.
 type Stamped = (Option<EventId>, Draft);
 
@@ -58,6 +61,18 @@ impl Engine {
     /// Decides on what the ledger says: edits of entry files are absorbed by the next command that writes
     /// entries, which also brings the files of those up that this one touched.
     pub fn close_run(&mut self, id: &str, ending: &Ending, by: &Actor) -> Result<Closed, Error> {
+        let closed = self.end_run(id, ending, by)?;
+        self.keep_house(by);
+        Ok(closed)
+    }
+
+    /// Closes a run and does nothing beside.
+    pub(super) fn end_run(
+        &mut self,
+        id: &str,
+        ending: &Ending,
+        by: &Actor,
+    ) -> Result<Closed, Error> {
         let store = Store::of(&self.place)?;
         // Two that close at once would count everything twice.
         let _lock = store.lock()?;
@@ -73,7 +88,12 @@ impl Engine {
         let mut closing = self.decide_closing(&run, ending, &touched)?;
         closing.closed.extracted += u32::try_from(gained.len()).unwrap_or(u32::MAX);
         if !is_written {
-            let drafts = drafts(&run, &closing, &touched, self.now().date())?;
+            let mut drafts = drafts(&run, &closing, &touched, self.now().date())?;
+            let missed = self.missed_drafts()?.into_iter().zip(FIRST_MISSED..);
+            let missed = missed.map(|(it, number)| (Some(event_of(&run, number)), it));
+            // The run's end stays last: it says that everything before it is written.
+            let before_end = drafts.len() - 1;
+            drafts.splice(before_end..before_end, missed);
             let drafts = self.unwritten(drafts)?;
             self.record_as(drafts, by)?;
         }

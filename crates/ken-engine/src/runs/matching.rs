@@ -14,6 +14,17 @@ use crate::error::Error;
 const COMPARED_MAX: usize = 32;
 
 impl Engine {
+    /// Returns an entry in use that says what `statement` says.
+    pub fn live_entry_saying(&mut self, statement: &Statement) -> Result<Option<Entry>, Error> {
+        for id in self.entries_saying(statement)? {
+            let entry = self.entry(id)?;
+            if entry.is_live() {
+                return Ok(Some(entry));
+            }
+        }
+        Ok(None)
+    }
+
     /// Returns the entries, laid aside or not, that say what `statement` says.
     pub(crate) fn entries_saying(
         &mut self,

@@ -20,6 +20,8 @@ use ken_core::run::close::Ending;
 use ken_core::run::{AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness};
 use ken_core::text::{Note as Words, Tag};
 use ken_core::time::Timestamp;
+use ken_ledger::Place;
+use ken_ledger::disk::LockGuard;
 use serde_json::Value;
 
 use crate::engine::Engine;
@@ -54,8 +56,17 @@ pub struct PastRun {
 
 impl Engine {
     /// Opens a run. Runs that nobody closed are closed first, as abandoned.
+    ///
+    /// Work begins here: the health report is brought up, and what maintenance may do unasked is done.
     pub fn open_run(&mut self, wish: NewRun, by: &Actor) -> Result<Run, Error> {
         self.sweep_runs(by)?;
+        let run = self.begin_run(wish, by)?;
+        self.keep_house(by);
+        self.note_health();
+        Ok(run)
+    }
+
+    fn begin_run(&mut self, wish: NewRun, by: &Actor) -> Result<Run, Error> {
         if AGENTS_MAX < wish.agents.len() {
             let told = format!("a run has at most {AGENTS_MAX} agents");
             return Err(Error::Usage(told));
@@ -171,7 +182,7 @@ impl Engine {
                     cost_micros: 0,
                     strategy: None,
                 };
-                self.close_run(&run.id, &ending, by)?;
+                self.end_run(&run.id, &ending, by)?;
                 swept.push(run.id);
             }
         }
@@ -186,6 +197,11 @@ impl Engine {
             note,
         }
     }
+}
+
+/// Waits until nobody else closes a run or does what may follow from one.
+pub(crate) fn closing_lock(place: &Place) -> Result<Option<LockGuard>, Error> {
+    Store::of(place)?.lock()
 }
 
 /// Notes are files too: no secret gets into one.

@@ -1,5 +1,6 @@
 //! `ken add`: one entry from flags or JSON, or many from JSON lines.
 
+mod capture;
 mod input;
 mod lines;
 
@@ -9,6 +10,7 @@ use super::Session;
 use crate::args::AddArgs;
 use crate::failure::{Exit, Failure};
 
+pub(super) use capture::run as capture;
 use input::EntryInput;
 
 pub(super) fn run(session: &mut Session<'_>, args: &AddArgs) -> Result<Exit, Failure> {

@@ -1,0 +1,250 @@
+//! `ken health`: the report when work begins, and the review with its limits.
+
+use std::fs;
+
+use ken_testkit::test_env::TestEnv;
+use serde_json::{Value, json};
+
+use crate::support::{commit, lesson, plain, repository};
+
+const LATEST: &str = ".ken/.local/health/latest.json";
+const PROPOSAL: &str = ".ken/.local/review/proposal.json";
+
+fn latest(env: &TestEnv) -> Value {
+    serde_json::from_str(&env.read(LATEST)).expect("a report")
+}
+
+/// Two verified entries that speak for and against the same; returns their ids.
+fn contradiction(env: &TestEnv) -> [String; 2] {
+    let sides = [
+        ("positive", "Retry every payment at once"),
+        (
+            "negative",
+            "Never retry a payment before a minute has passed",
+        ),
+    ];
+    sides.map(|(polarity, statement)| {
+        let add = [
+            "add", "--kind", "learning", "--cite", "pr:1", "--tag", "pay",
+        ];
+        let rest = ["--polarity", polarity, "--statement", statement];
+        let id = env.run(add.into_iter().chain(rest)).success().line();
+        let _ = env.run(["status", &id, "verified"]).success();
+        id
+    })
+}
+
+fn close(env: &TestEnv, args: &[&str]) {
+    let _ = env.run(["run", "open", "work"]).success();
+    let close = ["run", "close", "work"].iter().chain(args);
+    let _ = env.run(close).success();
+}
+
+#[test]
+fn cli_14_hlt_01_the_report_is_printed_and_kept_on_this_machine_only() {
+    let env = repository();
+    let _ = lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["health", "report"]), @"
+    exit: 0
+    ----- stdout -----
+    due  [maintenance:dedup] Make entries one that say the same
+        do: ken maintain dedup
+    due  [maintenance:stale_sweep] Mark entries stale that nobody asks for or that do not answer
+        do: ken maintain stale_sweep
+    due  [maintenance:contradiction] Find entries that speak for and against the same
+        do: ken maintain contradiction
+    All rules are content.
+    ----- stderr -----
+    1 entry in use; 0 runs ended lately, 0 of them well; written to .ken/.local/health/latest.json
+    ");
+    assert_eq!(latest(&env)["schema"], "ken.health_report.v1");
+    commit(&env, "lesson");
+    let told = env.run(["knowledge", "health", "report", "--format", "json"]);
+    let told = told.success().json();
+    assert_eq!(told, latest(&env));
+    assert_eq!(told["entries"]["candidate"], 1);
+    assert_eq!(env.git(["status", "--porcelain"]), "", "git ignores it");
+}
+
+#[test]
+fn hlt_01_hlt_28_the_report_is_brought_up_when_work_begins_and_only_if_something_changed() {
+    let env = repository();
+    let _ = lesson(&env, "Charging twice is safe");
+    let _ = env.run(["run", "open", "one"]).success();
+    let first = latest(&env);
+    assert_eq!(first["entries"]["candidate"], 1);
+    assert!(
+        !env.root().join(PROPOSAL).exists(),
+        "the slow loop did not run"
+    );
+    let _ = env.run(["run", "open", "two"]).success();
+    assert_eq!(latest(&env), first, "nothing changed");
+    let _ = lesson(&env, "Refunds are idempotent");
+    let _ = env.run(["brief", "refunds"]).success();
+    assert_eq!(latest(&env)["entries"]["candidate"], 2);
+}
+
+#[test]
+fn hlt_07_hlt_18_the_report_names_the_command_that_acts() {
+    let env = plain();
+    let [one, _] = contradiction(&env);
+    let opened = env.run(["run", "open", "work"]).success();
+    let told = "note: 1 matter requires action; see `ken health report`";
+    assert!(opened.stderr.contains(told), "{opened}");
+    let again = env.run(["run", "open", "more"]).success();
+    assert!(
+        !again.stderr.contains(told),
+        "told once for one state: {again}"
+    );
+    let report = env.run(["health", "report"]).success();
+    insta::assert_snapshot!(report, @r#"
+    exit: 0
+    ----- stdout -----
+    action required  contradiction (rule 2)
+        two verified entries contradict each other: "Retry every payment at once" / "Never retry a payment before a minute has passed"
+        do: ken show L-205zr7j2
+        research: ken run open --agent researcher,role=researcher --task '[maintenance:contradiction] Find out which of L-205zr7j2 and L-d95shc1g holds, and when'
+    due  [maintenance:dedup] Make entries one that say the same
+        do: ken maintain dedup
+    due  [maintenance:stale_sweep] Mark entries stale that nobody asks for or that do not answer
+        do: ken maintain stale_sweep
+    due  [maintenance:contradiction] Find entries that speak for and against the same
+        do: ken maintain contradiction
+    ----- stderr -----
+    2 entries in use; 0 runs ended lately, 0 of them well; written to .ken/.local/health/latest.json
+    "#);
+    let told = env.run(["health", "report", "--format", "json"]).success();
+    let insight = &told.json()["insights"][0];
+    assert_eq!(insight["rule"], "contradiction");
+    assert_eq!(insight["severity"], "action_required");
+    assert_eq!(insight["command"], format!("ken show {one}"));
+    // The command is word for word what a shell takes.
+    let research = insight["research"]["command"].as_str().unwrap();
+    let words = research.split_once(" --task ").unwrap();
+    let task = words.1.trim_matches('\'');
+    let typed = words.0.split(' ').skip(1).chain(["--task", task]);
+    let run = env.run(typed).success().line();
+    let shown = env.run(["run", "show", &run, "--format", "json"]).success();
+    assert_eq!(shown.json()["task"], task);
+}
+
+#[test]
+fn cli_15_hlt_02_a_review_writes_a_proposal_only_if_a_limit_is_reached() {
+    let env = plain();
+    let _ = lesson(&env, "Charging twice is safe");
+    insta::assert_snapshot!(env.run(["health", "review"]), @"
+    exit: 0
+    ----- stderr -----
+    no limit is reached; nothing is proposed
+    ");
+    assert!(!env.root().join(PROPOSAL).exists());
+    let [one, other] = contradiction(&env);
+    insta::assert_snapshot!(env.run(["health", "review", "--thresholds"]), @"
+    exit: 0
+    ----- stdout -----
+    action required: 1, the limit is 1
+        do: ken health report
+    contradictions: 1, the limit is 1
+        do: ken maintain contradiction
+    ----- stderr -----
+    a proposal was written to .ken/.local/review/proposal.json
+    ");
+    let proposal: Value = serde_json::from_str(&env.read(PROPOSAL)).unwrap();
+    assert_eq!(proposal["schema"], "ken.health_proposal.v1");
+    assert_eq!(proposal["counts"]["contradictions"], 1);
+    assert_eq!(proposal["tripped"][0]["threshold"], "action_required");
+    for id in [one, other] {
+        let _ = env.run(["retract", &id, "--reason", "obsolete"]).success();
+    }
+    let review = env.run(["health", "review", "--format", "json"]).success();
+    assert_eq!(review.json()["tripped"], json!([]));
+    assert!(
+        !env.root().join(PROPOSAL).exists(),
+        "an old one would mislead"
+    );
+}
+
+#[test]
+fn hlt_03_limits_come_from_a_json_file_and_what_is_not_known_is_refused() {
+    let env = plain();
+    let _ = env.run(["friction", "record", "--type", "redo", "--context", "{}"]);
+    fs::write(env.root().join("limits.json"), r#"{"friction_week":1}"#).unwrap();
+    let review = ["health", "review", "--thresholds", "limits.json"];
+    insta::assert_snapshot!(env.run(review), @"
+    exit: 0
+    ----- stdout -----
+    friction week: 1, the limit is 1
+        do: ken friction report
+    ----- stderr -----
+    a proposal was written to .ken/.local/review/proposal.json
+    ");
+    fs::write(env.root().join("limits.json"), r#"{"frictions":1}"#).unwrap();
+    let refused = env.run(review);
+    assert_eq!(refused.exit, 2);
+    assert!(
+        refused.stderr.contains("unknown field `frictions`"),
+        "{refused}"
+    );
+    assert_eq!(
+        env.run(["health", "review", "--thresholds", "none.json"])
+            .exit,
+        2
+    );
+}
+
+#[test]
+fn hlt_27_what_is_decided_later_never_binds_work_that_ended() {
+    let env = plain();
+    close(&env, &["--outcome", "succeeded", "--strategy", "pairing"]);
+    let before = env
+        .run(["run", "list", "--format", "json"])
+        .success()
+        .stdout;
+    // A thread, a policy and a strategy that come later are about what comes later.
+    let open = ["run", "open", "later", "--thread", "payments"];
+    let _ = env.run(open).success();
+    let _ = env
+        .run(["maintain", "policy", "--mode", "autonomous"])
+        .success();
+    let _ = env.run(["run", "policy", "--reviews", "3"]).success();
+    let after = env
+        .run(["run", "list", "--format", "json"])
+        .success()
+        .stdout;
+    let ended: Vec<&str> = after.lines().filter(|it| it.contains("pairing")).collect();
+    assert_eq!(ended, before.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn hlt_29_outcomes_escalate_in_the_report() {
+    let env = plain();
+    for _ in 0..3 {
+        close(&env, &["--outcome", "failed"]);
+    }
+    let report = env.run(["health", "report", "--format", "json"]).success();
+    let report = report.json();
+    assert_eq!(report["outcomes"]["failed"], 3);
+    assert_eq!(
+        report["escalations"][0]["what"],
+        "the last 3 runs outside any thread failed; a person should look"
+    );
+}
+
+#[test]
+fn c20_what_did_not_answer_is_counted_from_events_without_the_words_of_the_question() {
+    let env = plain();
+    let id = lesson(&env, "Charging twice is safe because the key is idempotent");
+    let words = "elephants in the zoo";
+    let _ = env.run(["search", "--threshold", "none", words]).success();
+    let missed = env.run(["search", "--unanswered"]).success().stdout;
+    close(&env, &["--outcome", "succeeded"]);
+    let log = env.run(["log", &id]).success().stdout;
+    let is_told = missed.contains(words) && log.contains("came first for a question");
+    assert!(is_told, "{missed}\n{log}");
+    assert!(!log.contains("elephants"), "{log}");
+    // Told once, and still known where the index is gone.
+    close(&env, &["--outcome", "succeeded"]);
+    assert_eq!(env.run(["log", &id]).success().stdout, log);
+    let _ = env.run(["index", "rebuild"]).success();
+    assert_eq!(env.run(["log", &id]).success().stdout, log);
+}

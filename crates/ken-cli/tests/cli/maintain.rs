@@ -1,0 +1,411 @@
+//! `ken maintain`, `ken distil` and `ken capture`: what keeps knowledge in order and what puts it in.
+
+use ken_testkit::test_env::TestEnv;
+use serde_json::Value;
+
+use crate::support::{lesson, pay, plain, repository};
+
+const SAME: &str = "A retried payment is charged once because the request carries its key";
+
+fn json(env: &TestEnv, args: &[&str]) -> Value {
+    let args = args.iter().copied().chain(["--format", "json"]);
+    env.run(args).success().json()
+}
+
+/// Returns whether a service is due.
+fn is_due(env: &TestEnv, service: &str) -> bool {
+    let listed = json(env, &["maintain"]);
+    let services = listed["services"].as_array().expect("a list").iter();
+    let mut found = services.filter(|it| it["service"] == service);
+    found.next().expect("a service")["due"] == true
+}
+
+/// Two entries that say the same without doubt.
+fn twins(env: &TestEnv) -> [String; 2] {
+    [lesson(env, SAME), lesson(env, &format!("{SAME}."))]
+}
+
+fn work(env: &TestEnv) -> ken_testkit::test_env::Run {
+    let _ = env.run(["run", "open", "work"]).success();
+    let close = ["run", "close", "work", "--outcome", "succeeded"];
+    env.run(close).success()
+}
+
+#[test]
+fn mnt_01_mnt_02_c9_a_service_is_due_once_something_changed_and_a_day_has_passed() {
+    let env = plain();
+    let _ = twins(&env);
+    assert!(is_due(&env, "dedup") && is_due(&env, "stale_sweep"));
+    assert!(!is_due(&env, "confidence_reset"), "only by hand");
+    let _ = env.run(["maintain", "dedup"]).success();
+    assert!(!is_due(&env, "dedup"));
+    let _ = lesson(&env, "Refunds are idempotent");
+    assert!(!is_due(&env, "dedup"), "no day has passed");
+    env.wait_days(1);
+    assert!(is_due(&env, "dedup"));
+    let _ = env.run(["maintain", "dedup"]).success();
+    env.wait_days(2);
+    assert!(!is_due(&env, "dedup"), "nothing changed since");
+}
+
+#[test]
+fn mnt_03_mnt_04_dedup_merges_what_is_sure_and_lists_the_rest() {
+    let env = plain();
+    let [one, other] = twins(&env);
+    insta::assert_snapshot!(env.run(["maintain"]), @"
+    exit: 0
+    ----- stdout -----
+    SERVICE           DUE  LAST   RUNS          WHAT IT DOES
+    dedup             due  never  when asked    Make entries one that say the same
+    stale_sweep       due  never  when asked    Mark entries stale that nobody asks for or that do not…
+    contradiction     due  never  when asked    Find entries that speak for and against the same
+    confidence_reset  -    never  by hand only  Begin anew with entries whose confidence is stuck
+    ----- stderr -----
+    policy suggest: nothing happens unasked
+    hint: `ken maintain dedup` runs what is due
+    ");
+    insta::assert_snapshot!(env.run(["maintain", "service:consolidation:dedup"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2 L-h9xr3ac9 became part of it
+        see: ken log L-h9xr3ac9
+    ----- stderr -----
+    [maintenance:dedup] Make entries one that say the same: changed 1 entry, left 0 to a person
+    ");
+    let [kept, merged] = [one, other];
+    assert_eq!(json(&env, &["show", &merged])["merged_into"], kept.as_str());
+    let again = json(&env, &["maintain", "dedup"]);
+    assert_eq!(again["changed"], serde_json::json!([]));
+    assert_eq!(
+        again["run"],
+        Value::Null,
+        "nothing was done, so nothing is told"
+    );
+}
+
+#[test]
+fn mnt_12_mnt_13_what_a_service_changed_is_a_run_whose_outcome_feeds_confidence() {
+    let env = plain();
+    let [one, _] = twins(&env);
+    let served = json(&env, &["maintain", "dedup"]);
+    assert!(
+        served["task"]
+            .as_str()
+            .unwrap()
+            .starts_with("[maintenance:dedup] ")
+    );
+    let run = served["run"].as_str().unwrap();
+    let runs = env
+        .run(["run", "list", "--format", "json"])
+        .success()
+        .stdout;
+    let closed = runs.lines().find(|it| it.contains(run)).unwrap();
+    assert!(
+        closed.contains(r#""strategy":"maintenance/dedup""#),
+        "{closed}"
+    );
+    let kept = served["changed"][0]["entry"].as_str().unwrap();
+    assert_eq!(kept, one, "the older one stays");
+    let days = json(&env, &["show", kept])["tallies"]["days"].clone();
+    let told = serde_json::json!({"2026-01-02": {"alpha_milli": 1000, "beta_milli": 0}});
+    assert_eq!(days, told);
+}
+
+#[test]
+fn mnt_05_dec_30_the_stale_sweep_marks_what_nobody_asked_for() {
+    let env = repository();
+    pay(&env);
+    let silent = lesson(&env, "Charging twice is safe");
+    let anchored = [
+        "add",
+        "--kind",
+        "learning",
+        "--cite",
+        "pr:1",
+        "--anchor",
+        "src/pay.rs#refund",
+    ];
+    let statement = ["--statement", "A refund empties the ledger"];
+    let anchored = env
+        .run(anchored.into_iter().chain(statement))
+        .success()
+        .line();
+    env.wait_days(90);
+    assert_eq!(
+        json(&env, &["maintain", "stale_sweep"])["changed"],
+        serde_json::json!([])
+    );
+    env.wait_days(1);
+    let sweep = env.run(["maintain", "stale_sweep"]).success();
+    assert!(
+        sweep
+            .stdout
+            .contains(&format!("{silent} stale: nobody asked for it for 91 days")),
+        "{sweep}"
+    );
+    assert!(
+        sweep
+            .stdout
+            .contains(&format!("see: ken status {silent} candidate")),
+        "{sweep}"
+    );
+    assert_eq!(json(&env, &["show", &silent])["status"]["value"], "stale");
+    assert_eq!(
+        json(&env, &["show", &anchored])["status"]["value"],
+        "candidate",
+        "the code bears it out"
+    );
+}
+
+#[test]
+fn mnt_06_the_contradiction_service_lists_any_entries_that_are_contrary() {
+    let env = plain();
+    let sides = [
+        ("positive", "Retry at once"),
+        ("negative", "Never retry at once"),
+    ];
+    for (polarity, statement) in sides {
+        let add = [
+            "add", "--kind", "learning", "--cite", "pr:1", "--tag", "pay",
+        ];
+        let rest = ["--polarity", polarity, "--statement", statement];
+        let _ = env.run(add.into_iter().chain(rest)).success();
+    }
+    let served = json(&env, &["maintain", "contradiction"]);
+    assert_eq!(served["left"][0]["what"], "speak for and against the same");
+    let command = served["left"][0]["command"].as_str().unwrap();
+    let _ = env.run(command.split(' ').skip(1)).success();
+    let served = json(&env, &["maintain", "contradiction"]);
+    assert_eq!(
+        served["left"][0]["what"],
+        "contradict each other, as somebody said"
+    );
+}
+
+#[test]
+fn mnt_07_confidence_is_reset_by_hand_and_by_people_only() {
+    let env = plain();
+    let id = lesson(&env, "Charging twice is safe");
+    for outcome in ["succeeded", "failed"] {
+        for _ in 0..26 {
+            let _ = env.run(["run", "open", "work", "--agent", "a"]).success();
+            let note = ["run", "note", "work", "--agent", "agent:a", "--used", &id];
+            let _ = env.run(note).success();
+            let close = ["run", "close", "work", "--outcome", outcome];
+            let _ = env.run(close).success();
+        }
+    }
+    let agent = env.run(["maintain", "confidence_reset", "--by", "agent:x"]);
+    assert_eq!(agent.exit, 1, "{agent}");
+    assert!(agent.stderr.contains("for a person to decide"), "{agent}");
+    let served = json(&env, &["maintain", "confidence_reset"]);
+    assert_eq!(served["changed"][0]["entry"], id.as_str());
+    let again = json(&env, &["maintain", "confidence_reset"]);
+    assert_eq!(again["changed"], serde_json::json!([]));
+}
+
+#[test]
+fn mnt_08_by_default_nothing_happens_unasked() {
+    let env = plain();
+    let [one, other] = twins(&env);
+    let closed = work(&env);
+    assert!(!closed.stderr.contains("maintenance"), "{closed}");
+    for id in [one, other] {
+        assert_eq!(json(&env, &["show", &id])["merged_into"], Value::Null);
+    }
+    assert!(is_due(&env, "dedup"));
+}
+
+#[test]
+fn mnt_09_auto_notify_does_what_is_listed_and_tells() {
+    let env = plain();
+    let _ = twins(&env);
+    let stale = lesson(&env, "Refunds are idempotent");
+    let policy = [
+        "maintain",
+        "policy",
+        "--mode",
+        "auto_notify",
+        "--auto",
+        "dedup",
+    ];
+    insta::assert_snapshot!(env.run(policy), @"
+    exit: 0
+    ----- stdout -----
+    mode                      auto_notify
+    auto_actions              dedup
+    daily_maintenance_budget  50
+    max_maintenance_colonies  3
+    ");
+    env.wait_days(91);
+    let opened = env.run(["run", "open", "work"]).success();
+    assert!(opened.stderr.contains("[maintenance:dedup]"), "{opened}");
+    assert!(
+        !opened.stderr.contains("[maintenance:stale_sweep]"),
+        "{opened}"
+    );
+    assert_eq!(
+        json(&env, &["show", &stale])["status"]["value"],
+        "candidate"
+    );
+    assert_eq!(env.run(["duplicates"]).success().stdout, "");
+}
+
+#[test]
+fn mnt_10_mnt_11_autonomy_ends_where_the_budget_does() {
+    let env = plain();
+    for name in ["Refunds", "Charges", "Invoices"] {
+        let _ = lesson(&env, &format!("{name} are idempotent"));
+    }
+    let policy = [
+        "maintain",
+        "policy",
+        "--mode",
+        "autonomous",
+        "--budget",
+        "2",
+    ];
+    let _ = env.run(policy).success();
+    env.wait_days(91);
+    let opened = env.run(["run", "open", "work"]).success();
+    let swept =
+        "[maintenance:stale_sweep] Mark entries stale that nobody asks for or that do not answer";
+    assert!(
+        opened
+            .stderr
+            .contains(&format!("{swept}: 2 entries changed")),
+        "{opened}"
+    );
+    let spent = &json(&env, &["maintain"])["spent"];
+    assert_eq!(*spent, serde_json::json!({"changes": 2, "runs": 1}));
+    // The day after there is room again.
+    env.wait_days(1);
+    let _ = lesson(&env, "Something changed");
+    let opened = env.run(["run", "open", "more"]).success();
+    assert!(
+        opened.stderr.contains(&format!("{swept}: 1 entry changed")),
+        "{opened}"
+    );
+}
+
+#[test]
+fn mnt_08_to_mnt_11_only_people_set_the_policy() {
+    let env = plain();
+    let set = [
+        "maintain",
+        "policy",
+        "--mode",
+        "autonomous",
+        "--by",
+        "agent:x",
+    ];
+    let refused = env.run(set);
+    assert_eq!(refused.exit, 1, "{refused}");
+    insta::assert_snapshot!(env.run(["maintain", "policy"]), @"
+    exit: 0
+    ----- stdout -----
+    mode                      suggest
+    auto_actions              nothing
+    daily_maintenance_budget  50
+    max_maintenance_colonies  3
+    ");
+    let _ = env.run(["maintain", "policy", "--max-runs", "1"]).success();
+    let set = json(&env, &["maintain", "policy"]);
+    assert_eq!(set["max_maintenance_colonies"], 1);
+    let reset = json(&env, &["maintain", "policy", "--reset"]);
+    assert_eq!(reset["max_maintenance_colonies"], 3);
+}
+
+#[test]
+fn dst_09_dst_10_dst_11_a_person_distils_by_command_and_an_agent_needs_leave() {
+    let env = plain();
+    let one = lesson(&env, "Charges carry a key");
+    let other = lesson(&env, "Refunds carry a key");
+    insta::assert_snapshot!(env.run(["distil"]), @"
+    exit: 0
+    ----- stderr -----
+    no entries are used together so often that one might say what they say
+    ");
+    let distil = [
+        "distil",
+        "--sources",
+        &one,
+        &other,
+        "--statement",
+        "Every request about money carries a key",
+    ];
+    let refused = env.run(distil.into_iter().chain(["--by", "agent:x"]));
+    assert_eq!(refused.exit, 1, "{refused}");
+    let made = env
+        .run(distil.into_iter().chain(["--format", "json"]))
+        .success()
+        .json();
+    assert_eq!(made["content"]["decay"], "stable");
+    let id = made["id"].as_str().unwrap();
+    let log = env.run(["log", id]).success().stdout;
+    assert!(log.contains(&one) && log.contains(&other), "{log}");
+    assert_eq!(json(&env, &["show", &one])["status"]["value"], "candidate");
+}
+
+#[test]
+fn cli_17_a_solved_problem_becomes_one_sound_entry() {
+    let env = repository();
+    pay(&env);
+    let capture = [
+        "capture",
+        "--problem",
+        "Retried payments were charged twice",
+        "--solution",
+        "Send the request's key with every retry",
+        "--cite",
+        "commit:3fce3b5",
+        "--anchor",
+        "src/pay.rs#refund",
+        "--tag",
+        "payments",
+    ];
+    insta::assert_snapshot!(env.run(capture), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    captured as candidate: .ken/entries/L-205zr7j2-retried-payments-were-charged-twice-send.md
+    ");
+    let known = env.run(capture);
+    assert_eq!(known.exit, 1, "{known}");
+    assert!(known.stderr.contains("says so already"), "{known}");
+    let bare = [
+        "compound",
+        "--problem",
+        "It broke",
+        "--solution",
+        "It was mended",
+    ];
+    assert_eq!(env.run(bare).exit, 2, "evidence is needed");
+    let other = bare
+        .into_iter()
+        .chain(["--evidence", "pr:9", "--kind", "bug", "--format", "json"]);
+    let entry = env.run(other).success().json();
+    assert_eq!(entry["kind"], "bug");
+    assert_eq!(entry["content"]["statement"], "It broke. It was mended.");
+}
+
+#[test]
+fn dig_07_friction_goes_to_the_ledger_of_the_episodic_memory_with_its_context() {
+    let env = plain();
+    let context = r#"{"tool":"cargo","code":101}"#;
+    let record = [
+        "friction",
+        "record",
+        "--type",
+        "tool_error",
+        "--context",
+        context,
+    ];
+    let _ = env.run(record).success();
+    let name = env.names(".ken/episodic/v1").remove(0);
+    let line: Value = serde_json::from_str(&env.read(&format!(".ken/episodic/v1/{name}"))).unwrap();
+    assert_eq!(line["type"], "entry.proposed");
+    let kept = &line["data"]["body"]["content"]["detail"]["context"];
+    assert_eq!(*kept, serde_json::json!({"tool": "cargo", "code": 101}));
+}

@@ -1,0 +1,321 @@
+//! Maintenance: when it is due, what a policy lets happen, what is swept and what is distilled.
+
+use std::collections::BTreeMap;
+
+use ken_core::content::DecayClass;
+use ken_core::decide::{self, Distillation, Refusal, earned};
+use ken_core::entry::{Entry, Mark, Tally};
+use ken_core::event::{KnowledgeDistilled, Origin, Overlay, Relation, Switch};
+use ken_core::facts::{Beta, Validity};
+use ken_core::id::EntryId;
+use ken_core::kind::Kind;
+use ken_core::maintenance::{Category, Leave, Mode, Policy, Service, Spent, Stale, sweep, task};
+use ken_core::status::Status;
+use ken_core::time::{DAY_MS, Timestamp};
+use ken_core::together::{Edge, Together, edges};
+
+use crate::health::{day, entries};
+use crate::stage::Stage;
+
+fn noon() -> Timestamp {
+    "2026-11-15T12:00:00Z".parse().unwrap()
+}
+
+#[test]
+fn mnt_01_mnt_02_c9_a_service_is_due_when_something_changed_and_a_day_has_passed() {
+    let daily = [Service::Dedup, Service::StaleSweep, Service::Contradiction];
+    for service in daily {
+        let due = |ago: u64, is_dirty| {
+            let last = Timestamp::from_millis(noon().millis() - ago);
+            service.is_due(Some(last), is_dirty, noon())
+        };
+        assert!(due(DAY_MS, true) && !due(DAY_MS - 1, true));
+        assert!(!due(9 * DAY_MS, false), "nothing changed");
+        assert!(service.is_due(None, true, noon()));
+    }
+    assert!(!Service::ConfidenceReset.is_due(None, true, noon()));
+}
+
+#[test]
+fn mnt_03_to_mnt_07_every_service_is_known_by_both_names() {
+    let names = Service::ALL.map(|it| (it.full_name(), it.name()));
+    for (service, (full, short)) in Service::ALL.into_iter().zip(names) {
+        assert_eq!(full, format!("service:consolidation:{short}"));
+        assert_eq!(full.parse(), Ok(service));
+        assert_eq!(short.parse(), Ok(service));
+    }
+    let unknown = "service:other:dedup".parse::<Service>().unwrap_err();
+    assert!(unknown.contains("dedup, stale_sweep, contradiction, confidence_reset"));
+}
+
+#[test]
+fn mnt_08_mnt_09_mnt_10_the_policy_decides_what_happens_unasked() {
+    let policy = |mode| Policy {
+        mode,
+        auto_actions: [Category::Dedup].into(),
+        ..Policy::default()
+    };
+    let allowed = |mode| Category::ALL.map(|it| policy(mode).allows(it));
+    assert_eq!(Policy::default().mode, Mode::Suggest);
+    assert_eq!(allowed(Mode::Suggest), [false; 4]);
+    assert_eq!(allowed(Mode::AutoNotify), [true, false, false, false]);
+    assert_eq!(allowed(Mode::Autonomous), [true; 4]);
+    assert_eq!(Service::ConfidenceReset.category(), None, "never unasked");
+}
+
+#[test]
+fn mnt_11_neither_the_budget_nor_the_number_of_runs_is_exceeded() {
+    let policy = Policy {
+        mode: Mode::Autonomous,
+        daily_maintenance_budget: 10,
+        max_maintenance_colonies: 2,
+        ..Policy::default()
+    };
+    let leave = |changes, runs| policy.leave(Category::Dedup, Spent { changes, runs });
+    assert_eq!(leave(0, 0), Leave::Granted(10));
+    assert_eq!(leave(9, 1), Leave::Granted(1));
+    assert_eq!(leave(10, 1), Leave::BudgetSpent);
+    assert_eq!(leave(11, 1), Leave::BudgetSpent);
+    assert_eq!(leave(0, 2), Leave::TooManyRuns);
+    let suggest = Policy::default();
+    assert_eq!(
+        suggest.leave(Category::Dedup, Spent::default()),
+        Leave::NotAllowed
+    );
+}
+
+#[test]
+fn mnt_12_a_task_says_that_it_is_maintenance() {
+    assert_eq!(task("dedup", "Merge"), "[maintenance:dedup] Merge");
+}
+
+fn quiet(days: u32) -> Entry {
+    let [mut entry] = entries(["Charging twice is safe"]);
+    entry.confirmation.last = Some(day(days));
+    entry
+}
+
+#[test]
+fn dec_30_what_nobody_asked_for_in_ninety_days_is_swept_unless_the_code_bears_it_out() {
+    let today = day(0);
+    assert_eq!(sweep(&quiet(90), 0, false, today), None);
+    assert_eq!(
+        sweep(&quiet(91), 0, false, today),
+        Some(Stale::NotAsked(91))
+    );
+    assert_eq!(sweep(&quiet(91), 0, true, today), None);
+    let mut shown = quiet(200);
+    shown.tallies.days.insert(day(90), Tally::default());
+    assert_eq!(sweep(&shown, 0, false, today), None);
+    for status in [Status::Stale, Status::Rejected] {
+        let mut entry = quiet(200);
+        entry.status.value = status;
+        assert_eq!(sweep(&entry, 9, false, today), None);
+    }
+}
+
+#[test]
+fn dec_31_five_errors_and_fewer_than_three_showings_are_enough() {
+    let told = |errors, shown| {
+        let mut entry = quiet(0);
+        entry.tallies.shown = shown;
+        sweep(&entry, errors, true, day(0))
+    };
+    assert_eq!(told(4, 2), None);
+    assert_eq!(told(5, 2), Some(Stale::NoAnswer(5)));
+    assert_eq!(told(5, 3), None);
+}
+
+#[test]
+fn norms_and_what_is_pinned_are_never_swept() {
+    let mut stage = Stage::new();
+    let norm = stage.add(Kind::CommitNorm, "Sign every commit");
+    let mut norm = stage.entry(norm);
+    norm.confirmation.last = Some(day(400));
+    assert_eq!(sweep(&norm, 9, false, day(0)), None);
+    let mut pinned = quiet(400);
+    let mark = Mark {
+        state: Switch::On,
+        heads: Vec::new(),
+        note: None,
+    };
+    pinned.overlays.insert(Overlay::Pin, mark);
+    assert_eq!(sweep(&pinned, 9, false, day(0)), None);
+}
+
+/// Five entries that each earned `alpha` and `beta`, used together with this weight.
+fn cluster(alpha_milli: u64, beta_milli: u64, weight_milli: u32) -> Vec<Entry> {
+    let mut all = entries(["One", "Two", "Three", "Four", "Five"]);
+    let ids = all.each_ref().map(|it| it.id);
+    let (on, tally) = (
+        day(0),
+        Tally {
+            alpha_milli,
+            beta_milli,
+        },
+    );
+    for entry in &mut all {
+        entry.tallies.days.insert(on, tally);
+        let others = ids.iter().filter(|id| **id != entry.id);
+        let together = Together { weight_milli, on };
+        entry.tallies.together = others.map(|id| (*id, together)).collect();
+    }
+    all.into()
+}
+
+fn distillation<'a>(
+    sources: &'a [Entry],
+    edges: &'a [Edge],
+    policy: &'a Policy,
+) -> Distillation<'a> {
+    Distillation {
+        sources,
+        statement: "All five say one thing".parse().unwrap(),
+        kind: Kind::Pattern,
+        edges,
+        policy,
+        today: day(0),
+    }
+}
+
+#[test]
+fn dst_09_an_agent_distils_only_where_the_policy_says_so_and_a_person_always_may() {
+    let sources = cluster(1000, 0, 3_001);
+    let dense = edges(&sources, day(0));
+    let (suggest, allowed) = (
+        Policy::default(),
+        Policy::default().with(Category::Distillation),
+    );
+    let (agent, person) = (
+        "agent:archivist".parse().unwrap(),
+        "human:ada".parse().unwrap(),
+    );
+    let tried = |edges: &[Edge], policy: &Policy, by| {
+        decide::distilled(&distillation(&sources, edges, policy), by).is_ok()
+    };
+    assert!(tried(&dense, &allowed, &agent));
+    assert!(!tried(&dense, &suggest, &agent));
+    assert!(tried(&dense, &suggest, &person));
+    assert!(tried(&[], &suggest, &person));
+    let loose = edges(&cluster(1000, 0, 3_000), day(0));
+    assert!(
+        !tried(&loose, &allowed, &agent),
+        "an average of 3.0 is not more than that"
+    );
+    assert!(tried(&loose, &suggest, &person));
+}
+
+#[test]
+fn dst_10_the_event_names_entry_sources_and_weight_and_the_sources_stay() {
+    let mut stage = Stage::new();
+    let ids = ["One", "Two"].map(|it| stage.add(Kind::Learning, it));
+    let sources = ids.map(|id| stage.entry(id));
+    let edge = |weight| Edge {
+        first: ids[0],
+        second: ids[1],
+        weight,
+    };
+    let (edges, policy) = ([edge(4.5)], Policy::default());
+    let wish = distillation(&sources, &edges, &policy);
+    let proposal = decide::distilled(&wish, &"human:ada".parse().unwrap()).unwrap();
+    let event = stage.fresh();
+    let entry = EntryId::created_by(event, Kind::Pattern);
+    let drafts = decide::distil(event, proposal, &wish).unwrap();
+    let data = drafts[1].body.to_json().unwrap();
+    assert_eq!(data["entry"], entry.to_string());
+    assert_eq!(data["cluster_weight_milli"], 4500);
+    let mut told = drafts.into_iter();
+    stage.write_as(
+        event,
+        told.next().unwrap(),
+        ken_core::event::AdmissionVerdict::Admitted,
+    );
+    for draft in told {
+        stage.write(draft);
+    }
+    let noted = stage
+        .events
+        .iter()
+        .find_map(|it| it.get::<KnowledgeDistilled>());
+    assert_eq!(noted.unwrap().sources, ids);
+    let made = stage.entry(entry);
+    let links: BTreeMap<EntryId, Relation> = made.links.iter().map(|it| (it.to, it.rel)).collect();
+    assert_eq!(links, ids.map(|id| (id, Relation::DerivedFrom)).into());
+    assert!(ids.iter().all(|id| stage.entry(*id).is_live()));
+    assert_eq!(made.decay_class(), DecayClass::Stable);
+    assert_eq!(made.citations, sources[0].citations);
+    assert_eq!(
+        made.created.unwrap().origin,
+        Origin::Agent,
+        "the least of its sources"
+    );
+}
+
+#[test]
+fn dst_11_alpha_is_raised_to_thirty_at_most_and_confidence_is_not() {
+    let today = day(0);
+    // Five sources with five successes each earn 25 beyond the prior: exactly thirty.
+    let exactly = earned(&cluster(5_000, 1_000, 0), today);
+    assert!((exactly.alpha - 30.0).abs() < 1e-9 && (exactly.beta - 10.0).abs() < 1e-9);
+    let more = earned(&cluster(50_000, 10_000, 0), today);
+    assert!((more.alpha - 30.0).abs() < 1e-9);
+    assert!((more.beta - 10.0).abs() < 1e-9, "scaled alike");
+    let source = cluster(50_000, 10_000, 0)[0].posterior(Validity::Unverifiable, today);
+    assert!(more.mean() <= source.mean());
+    assert_eq!(earned(&cluster(0, 0, 0), today), Beta::PRIOR);
+}
+
+#[test]
+fn dst_11_what_is_folded_is_what_was_decided() {
+    let mut stage = Stage::new();
+    stage.later("2026-11-15T12:00:00Z");
+    let sources = cluster(4_000, 2_000, 0);
+    let policy = Policy::default();
+    let wish = distillation(&sources, &[], &policy);
+    let proposal = decide::distilled(&wish, &"human:ada".parse().unwrap()).unwrap();
+    let event = stage.fresh();
+    let entry = EntryId::created_by(event, Kind::Pattern);
+    let mut drafts = decide::distil(event, proposal, &wish).unwrap().into_iter();
+    stage.write_as(
+        event,
+        drafts.next().unwrap(),
+        ken_core::event::AdmissionVerdict::Admitted,
+    );
+    for draft in drafts {
+        stage.write(draft);
+    }
+    let believed = stage.entry(entry).posterior(Validity::Unverifiable, day(0));
+    assert_eq!(
+        believed,
+        Beta {
+            alpha: 25.0,
+            beta: 15.0
+        }
+    );
+}
+
+#[test]
+fn norms_one_entry_and_what_is_quarantined_cannot_be_distilled() {
+    let policy = Policy::default();
+    let person = "human:ada".parse().unwrap();
+    let refusal = |sources: &[Entry]| {
+        decide::distilled(&distillation(sources, &[], &policy), &person).unwrap_err()
+    };
+    let [one, two] = entries(["One", "Two"]);
+    let alone = std::slice::from_ref(&one);
+    assert_eq!(refusal(alone), Refusal::TooFewSources { count: 1 });
+    assert_eq!(
+        refusal(&[one.clone(), one.clone()]),
+        Refusal::TooFewSources { count: 1 }
+    );
+    let mut apart = two.clone();
+    apart.quarantine = one.revision.clone();
+    assert_eq!(refusal(&[one.clone(), apart]), Refusal::Quarantined(two.id));
+    let mut stage = Stage::new();
+    let norm = stage.add(Kind::CommitNorm, "Sign every commit");
+    let norm = stage.entry(norm);
+    assert_eq!(
+        refusal(&[one, norm.clone()]),
+        Refusal::NotDistillable(norm.id)
+    );
+}

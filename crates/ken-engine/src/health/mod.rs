@@ -1,0 +1,66 @@
+//! How the knowledge of this repository fares: what the core's rules need is gathered here.
+//!
+//! Two loops, neither with a timer. The fast one (`report`) is told from the index alone, when work begins and
+//! when somebody asks. The slow one (`review`) also holds entries against the code, and writes a proposal only
+//! where a threshold is reached. Both leave a file on this machine; nothing here writes to the ledger.
+
+mod errors;
+mod report;
+mod review;
+
+use ken_core::entry::Entry;
+use ken_core::event::{Origin, RunClosed};
+use ken_core::health::{Facts, Outcome};
+use ken_core::store::{Filter, Shelf, Store as _};
+
+use crate::engine::Engine;
+use crate::error::Error;
+
+pub use report::{HEALTH_FILE, Report};
+pub use review::{PROPOSAL_FILE, Proposal, Review};
+
+impl Engine {
+    /// Gathers everything the rules may know. Asks no code and no model.
+    pub fn health_facts(&mut self) -> Result<Facts, Error> {
+        let entries = self.index.list(&Filter::default())?;
+        let every = Filter {
+            shelf: Shelf::All,
+            ..Filter::default()
+        };
+        let mut foreign = self.index.list(&every)?;
+        foreign.retain(is_inbound);
+        let errors = self.prediction_errors(&entries)?;
+        let workspace = self.index.workspace()?;
+        Ok(Facts {
+            now: self.now(),
+            errors,
+            outcomes: self.outcomes()?,
+            weights: self.scoring()?.weights,
+            policy: self.maintenance_policy()?,
+            peers: workspace.peers,
+            dismissed: workspace.dismissed,
+            entries,
+            foreign,
+        })
+    }
+
+    /// Returns how every run ended, in the order they did.
+    pub(crate) fn outcomes(&self) -> Result<Vec<Outcome>, Error> {
+        let runs = self.past_runs()?.into_iter();
+        let outcome = |it: crate::runs::PastRun| {
+            let closed: RunClosed = it.closed;
+            Outcome { closed, at: it.at }
+        };
+        Ok(runs.map(outcome).collect())
+    }
+}
+
+/// Whether an entry came from a peer and nobody decided about it otherwise.
+fn is_inbound(entry: &Entry) -> bool {
+    let origin = entry.created.as_ref().map(|it| it.origin);
+    let is_here = entry.archived.is_none()
+        && entry.retracted.is_none()
+        && entry.merged_into.is_none()
+        && entry.superseded_by.is_none();
+    origin == Some(Origin::Peer) && is_here
+}
