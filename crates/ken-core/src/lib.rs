@@ -27,6 +27,7 @@ pub mod kind;
 pub mod lift;
 pub mod likeness;
 pub mod posterior;
+pub mod promotion;
 pub mod review;
 pub mod run;
 pub mod schema;

@@ -25,6 +25,7 @@ pub mod lookup;
 pub mod model;
 pub mod notice;
 pub mod pairs;
+pub mod promotion;
 pub mod runs;
 pub mod scoring;
 pub mod search;

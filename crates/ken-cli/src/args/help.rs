@@ -47,6 +47,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "revoke",
             "friction",
             "promote",
+            "approve",
         ],
     ),
     (

@@ -4,6 +4,7 @@
 //! command fails.
 
 mod add;
+mod approve;
 mod archive;
 mod blank;
 mod brief;
@@ -18,6 +19,7 @@ mod duplicates;
 mod export;
 mod feedback;
 mod friction;
+mod global;
 mod hand;
 mod index;
 mod init;
@@ -160,7 +162,8 @@ impl Session<'_> {
             Verb::Revoke(args) => revoke::run(self, &args),
             Verb::Quarantine(command) => quarantine::run(self, command),
             Verb::Friction(command) => friction::run(self, command),
-            Verb::Promote(args) => promote::run(self, &args),
+            Verb::Promote(args) => promote::run(self, *args),
+            Verb::Approve(args) => approve::run(self, &args),
             Verb::Verify(args) => verify::run(self, &args),
             Verb::Reanchor(args) => reanchor::run(self, &args),
             Verb::Drift => drift::run(self),

@@ -5,6 +5,7 @@
 mod drift;
 mod lifecycle;
 mod pairs;
+mod promotion;
 mod requirements;
 mod sources;
 mod stage;
