@@ -244,6 +244,9 @@ fn hint(error: &Error) -> Option<String> {
         Error::Refused(Refusal::OneProject(_)) => {
             "`--anyway` says that others need it, too; only a person may"
         }
+        Error::Refused(Refusal::OwnWords { entry, .. }) => {
+            return Some(format!("ask somebody else to run `ken approve {entry}`"));
+        }
         Error::Refused(Refusal::ApprovalNeeded(id)) => {
             return Some(format!("`ken approve {id}` approves it"));
         }

@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 use ken_core::actor::{Actor, Role};
 use ken_core::time::Timestamp;
 use ken_engine::guard::{Guard, GuardHome};
-use ken_engine::promotion::init_global;
+use ken_engine::promotion::GlobalHome;
 use ken_engine::runs::Reader;
 use ken_engine::world::{FixedWorld, SystemWorld};
 use ken_engine::{Engine, GitEnv, World};
@@ -112,24 +112,20 @@ impl Surroundings {
 
     /// Opens the global ledger, if the user has one, to read beside this one.
     pub(crate) fn open_global(&self) -> Result<Option<Engine>, Failure> {
-        let Some(root) = global_root().filter(|it| it.join(".ken").is_dir()) else {
-            return Ok(None);
-        };
-        Ok(Some(Engine::open_plain(&root, self.by.clone(), world()?)?))
+        match global_root().filter(|it| it.join(".ken").is_dir()) {
+            None => Ok(None),
+            Some(root) => Ok(Some(Engine::open_plain(&root, self.by.clone(), world()?)?)),
+        }
     }
 
-    /// Opens the global ledger to write to, and makes it where there is none.
-    pub(crate) fn open_global_to_write(&self, by: &Actor) -> Result<Engine, Failure> {
+    /// Returns where the global ledger lies, or shall lie.
+    pub(crate) fn global_home() -> Result<GlobalHome, Failure> {
         let root = global_root().ok_or_else(|| {
             Failure::usage("there is no folder for a global ledger")
                 .with_hint("say where with KEN_GLOBAL")
         })?;
-        let made = std::fs::create_dir_all(&root);
-        made.map_err(|e| Failure::io("cannot make the folder of the global ledger", &e))?;
-        init_global(&root)?;
-        let mut engine = Engine::open_plain(&root, Some(by.clone()), world()?)?;
-        engine.set_guard(self.guard()?);
-        Ok(engine)
+        let world = world()?;
+        Ok(GlobalHome { root, world })
     }
 
     /// Returns what this user's guard goes by.

@@ -15,6 +15,7 @@ use crate::args::PromoteArgs;
 use crate::failure::{Exit, Failure};
 use crate::print::counted;
 use crate::print::entry_json::EntryObject;
+use crate::world::Surroundings;
 
 /// Where knowledge may go.
 enum Goal {
@@ -133,15 +134,11 @@ fn to_workspace(session: &mut Session<'_>, args: &PromoteArgs) -> Result<Exit, F
 
 fn to_global(session: &mut Session<'_>, args: &PromoteArgs) -> Result<Exit, Failure> {
     let (wanted, judgement) = (only(args)?, judgement(args));
-    let surroundings = session.surroundings.clone();
+    let home = Surroundings::global_home()?;
     let (id, done) = session.write(|engine, by| {
         let id = engine.find(wanted)?.id;
         refuse_episodic(id.prefix().memory(), wanted, &args.to)?;
-        let mut global = surroundings.open_global_to_write(by)?;
-        Ok((
-            id,
-            engine.promote_to_global(&mut global, id, judgement, by)?,
-        ))
+        Ok((id, engine.promote_to_global(home, id, judgement, by)?))
     })?;
     let (there, copied, projects) = match &done {
         Globally::Copied(there) => (there, true, 1),

@@ -57,14 +57,23 @@ fn proven(env: &TestEnv, statement: &str) -> String {
 fn scp_01_scp_02_a_person_sends_what_others_need_and_nothing_of_the_repository_goes_along() {
     let (one, other, folder) = two();
     let id = proven(&one, CENTS);
-    insta::assert_snapshot!(promote(&one, &id, &[]), @"");
-    assert!(
-        !folder.join(".ken/semantic").exists(),
-        "nothing was written"
-    );
+    insta::assert_snapshot!(promote(&one, &id, &[]), @"
+    exit: 1
+    ----- stderr -----
+    error: L-t2ampxn3 is not promoted: only this project knows it, and everybody's knowledge is what at least 2 know
+
+    hint: `--anyway` says that others need it, too; only a person may
+    ");
+    assert!(!folder.exists(), "nothing was written");
     let by_agent = promote(&one, &id, &["--anyway", "--by", "agent:codex"]);
     assert_eq!(by_agent.exit, 1, "{by_agent}");
-    insta::assert_snapshot!(promote(&one, &id, &["--anyway"]), @"");
+    insta::assert_snapshot!(promote(&one, &id, &["--anyway"]), @"
+    exit: 0
+    ----- stdout -----
+    L-p8g2ek23
+    ----- stderr -----
+    copied to the global ledger as a candidate, without evidence: other repositories are shown it below what they know themselves
+    ");
     let found = search(&other, "money in cents");
     let copy = &found["global"][0]["entry"];
     assert_eq!(copy["statement"], CENTS);
@@ -109,7 +118,19 @@ fn scp_03_c10_what_other_projects_know_stands_below_labelled_and_discounted() {
         &other,
         "The money service answers in cents only after warming up",
     );
-    insta::assert_snapshot!(other.run(["search", "money in cents", "--mean"]), @"");
+    insta::assert_snapshot!(other.run(["search", "money in cents", "--mean"]), @"
+    exit: 0
+    ----- stdout -----
+    L-d1txc8wm  learning  candidate  ▮▮▮▯▯ 0.50  ? unchecked, confirmed today
+      The money service answers in cents only after warming up
+      has every word, meaning 0.70
+    From the global ledger (other projects; not checked here):
+    L-v063ejrv  global  learning  candidate  ▮▮▮▯▯ 0.50  ? unchecked, confirmed today
+      Amounts of money are integers in cents
+      has every word, meaning 0.83
+    ----- stderr -----
+    hint: `ken show L-d1txc8wm` shows all of it
+    ");
     let found = search(&other, "money in cents");
     assert_eq!(found["results"][0]["id"], own.as_str());
     let parts = found["global"][0]["signals"]["parts"]

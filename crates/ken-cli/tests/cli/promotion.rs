@@ -45,7 +45,13 @@ fn ids(found: &serde_json::Value) -> Vec<String> {
 fn scp_07_scp_08_scp_10_a_threads_lesson_is_promoted_once_it_has_proven_itself() {
     let env = plain();
     let id = of_thread(&env, "Amounts of money are integers in cents");
-    insta::assert_snapshot!(env.run(["promote", &id, "--to", "workspace"]), @"");
+    insta::assert_snapshot!(env.run(["promote", &id, "--to", "workspace"]), @"
+    exit: 1
+    ----- stderr -----
+    error: L-205zr7j2 is not promoted: it has not proven itself: nobody found it again, and its confidence is 0.50 (outcomes alone need 0.55)
+
+    hint: `--anyway` promotes it all the same; only a person may say so
+    ");
     let signal = |env: &TestEnv| {
         let args = ["search", "money in cents", "--thread", "billing"];
         let found = json(env, &args);
@@ -58,7 +64,13 @@ fn scp_07_scp_08_scp_10_a_threads_lesson_is_promoted_once_it_has_proven_itself()
     };
     assert!((signal(&env) - 0.07).abs() < 1e-9, "SCP-04");
     let _ = env.run(["confirm", &id]).success();
-    insta::assert_snapshot!(env.run(["promote", &id, "--to", "workspace"]), @"");
+    insta::assert_snapshot!(env.run(["promote", &id, "--to", "workspace"]), @"
+    exit: 0
+    ----- stdout -----
+    L-205zr7j2
+    ----- stderr -----
+    promoted: it is for the whole workspace now
+    ");
     assert!(signal(&env).abs() < 1e-9, "SCP-08: no bonus any more");
     let again = env.run(["promote", &id, "--to", "workspace"]);
     assert_eq!(again.exit, 1, "{again}");
@@ -163,7 +175,13 @@ fn gat_10_cli_11_no_direct_way_leads_out_of_episodic_memory() {
         assert_eq!(run.exit, 1, "{run}");
         assert!(run.stderr.contains("directional flow violation"), "{run}");
     }
-    insta::assert_snapshot!(env.run(["promote", "--from", "semantic", "--to", "procedural"]), @"");
+    insta::assert_snapshot!(env.run(["promote", "--from", "semantic", "--to", "procedural"]), @"
+    exit: 2
+    ----- stderr -----
+    error: all of semantic at once is not promoted to procedural
+
+    hint: name the entries: `ken promote ENTRY --to procedural --as KIND`
+    ");
 }
 
 #[test]
@@ -171,7 +189,14 @@ fn gat_09_friction_becomes_a_norm_by_an_artifact_and_somebody_elses_approval() {
     let env = plain();
     let source = friction(&env);
     let forward = put_forward(&env, &source, "agent:codex");
-    insta::assert_snapshot!(forward, @"");
+    insta::assert_snapshot!(forward, @"
+    exit: 0
+    ----- stdout -----
+    N-h9xr3ac9
+    ----- stderr -----
+    put forward; nobody is shown it until a person other than you approves: .ken/.local/promotions/N-h9xr3ac9.json
+    hint: `ken approve N-h9xr3ac9` approves it
+    ");
     let id = forward.line();
     let artifact = env.read(&format!(".ken/.local/promotions/{id}.json"));
     let read: serde_json::Value = serde_json::from_str(&artifact).expect("JSON");
@@ -182,7 +207,15 @@ fn gat_09_friction_becomes_a_norm_by_an_artifact_and_somebody_elses_approval() {
     );
     let told = |env: &TestEnv| env.run(["brief", "format"]).stdout;
     assert!(!told(&env).contains(&id), "nobody is shown it");
-    insta::assert_snapshot!(env.run(["approve"]), @"");
+    insta::assert_snapshot!(env.run(["approve"]), @"
+    exit: 0
+    ----- stdout -----
+    N-h9xr3ac9  commit-norm  by agent:codex, from F-205zr7j2
+      Run the formatter before committing
+    ----- stderr -----
+    1 entry waits for an approval
+    hint: `ken approve ID --show` prints what is approved, `ken approve ID` approves it, `ken retract ID` takes it back
+    ");
     for by in ["agent:codex", "agent:claude-code", "ci:main"] {
         let run = env.run(["approve", &id, "--by", by]);
         assert_eq!(run.exit, 1, "{run}");
@@ -191,7 +224,13 @@ fn gat_09_friction_becomes_a_norm_by_an_artifact_and_somebody_elses_approval() {
     let lift = env.run(["quarantine", "lift", &id, "--reason", "fine"]);
     assert_eq!(lift.exit, 1, "{lift}");
     assert!(lift.stderr.contains("needs an approval"), "{lift}");
-    insta::assert_snapshot!(env.run(["approve", &id, "--by", "human:bob@example.org"]), @"");
+    insta::assert_snapshot!(env.run(["approve", &id, "--by", "human:bob@example.org"]), @"
+    exit: 0
+    ----- stdout -----
+    N-h9xr3ac9
+    ----- stderr -----
+    approved: whoever it concerns is shown it from now on
+    ");
     assert!(told(&env).contains(&id), "{}", told(&env));
     let shown = env.run(["show", &id]).stdout;
     assert!(shown.contains("by human:bob@example.org"), "{shown}");
@@ -202,7 +241,11 @@ fn gat_09_friction_becomes_a_norm_by_an_artifact_and_somebody_elses_approval() {
         json(&env, &["show", &id])["links"][0]["to"],
         source.as_str()
     );
-    insta::assert_snapshot!(env.run(["approve"]), @"");
+    insta::assert_snapshot!(env.run(["approve"]), @"
+    exit: 0
+    ----- stderr -----
+    0 entries wait for an approval
+    ");
 }
 
 #[test]
@@ -210,7 +253,13 @@ fn gat_09_nobody_approves_their_own_words() {
     let env = plain();
     let source = friction(&env);
     let id = put_forward(&env, &source, "human:ada@example.org").line();
-    insta::assert_snapshot!(env.run(["approve", &id, "--by", "human:ada@example.org"]), @"");
+    insta::assert_snapshot!(env.run(["approve", &id, "--by", "human:ada@example.org"]), @"
+    exit: 1
+    ----- stderr -----
+    error: human:ada@example.org worded N-h9xr3ac9; somebody else must approve it
+
+    hint: ask somebody else to run `ken approve N-h9xr3ac9`
+    ");
     let _ = env
         .run(["approve", &id, "--by", "human:bob@example.org"])
         .success();
@@ -263,7 +312,13 @@ fn an_artifact_that_was_altered_is_refused() {
     let path = format!(".ken/.local/promotions/{id}.json");
     env.write(&path, &env.read(&path).replace("formatter", "deleter"));
     let run = env.run(["approve", &id, "--by", "human:bob@example.org"]);
-    insta::assert_snapshot!(run, @"");
+    insta::assert_snapshot!(run, @"
+    exit: 1
+    ----- stderr -----
+    error: the artifact of N-h9xr3ac9 says something else than the ledger
+
+    hint: read it again: `ken approve N-h9xr3ac9 --show` prints it; sign that
+    ");
     env.write(
         "mine.json",
         &env.run(["approve", &id, "--show"]).success().stdout,

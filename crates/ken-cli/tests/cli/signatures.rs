@@ -78,14 +78,28 @@ fn refused(env: &TestEnv, (id, path): (&str, &str), name: &str, namespace: &str)
 #[test]
 fn an_approval_without_a_signature_says_how_to_sign() {
     let (env, id, _) = waiting(bob);
-    insta::assert_snapshot!(approve(&env, &id, None), @"");
+    insta::assert_snapshot!(approve(&env, &id, None), @"
+    exit: 1
+    ----- stderr -----
+    error: this repository wants approvals signed
+
+    hint: read .ken/.local/promotions/N-h9xr3ac9.json, sign it and approve:
+      ssh-keygen -Y sign -n ken -f ~/.ssh/id_ed25519 .ken/.local/promotions/N-h9xr3ac9.json
+      ken approve N-h9xr3ac9 --signature .ken/.local/promotions/N-h9xr3ac9.json.sig
+    ");
 }
 
 #[test]
 fn gat_09_a_good_signature_of_a_listed_person_approves_and_is_shown() {
     let (env, id, path) = waiting(bob);
     sign(&env, "bob", "ken", &path);
-    insta::assert_snapshot!(approve(&env, &id, Some(&format!("{path}.sig"))), @"");
+    insta::assert_snapshot!(approve(&env, &id, Some(&format!("{path}.sig"))), @"
+    exit: 0
+    ----- stdout -----
+    N-h9xr3ac9
+    ----- stderr -----
+    approved: whoever it concerns is shown it from now on
+    ");
     let shown = env.run(["show", &id]).stdout;
     assert!(
         shown.contains("by human:bob@example.org, signed"),

@@ -5,7 +5,7 @@
 //! copying. What is read from it stands below everything this repository knows, discounted and labelled.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::PathBuf;
 
 use ken_core::actor::Actor;
 use ken_core::citation::{Evidence, EvidenceType};
@@ -19,13 +19,16 @@ use ken_core::promotion::{exported, origin_of_copy};
 use ken_core::score::Part;
 use ken_core::surface::{Page, Tier};
 use ken_core::text::Tag;
-use ken_ledger::Place;
+use ken_ledger::layout::KEN_DIR;
+use ken_ledger::{DiskError, Place};
 
 use super::Judgement;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::guard::Guard;
 use crate::init::init_place;
 use crate::search::{Answer, Hit, Portion, Search};
+use crate::world::World;
 
 /// What is left of the score of an entry that this repository did not learn itself.
 const GLOBAL_DISCOUNT: f64 = 0.8;
@@ -52,9 +55,28 @@ pub struct Overlay {
     pub page: Page,
 }
 
-/// Makes the global ledger in `root`, unless it is there.
-pub fn init_global(root: &Path) -> Result<(), Error> {
-    init_place(Place::plain(root)).map(drop)
+/// Where the global ledger lies, and the clock and dice of who writes to it.
+#[derive(Debug)]
+pub struct GlobalHome {
+    pub root: PathBuf,
+    pub world: Box<dyn World>,
+}
+
+impl GlobalHome {
+    /// Returns whether there is a ledger.
+    pub fn is_there(&self) -> bool {
+        self.root.join(KEN_DIR).is_dir()
+    }
+
+    /// Opens the ledger; makes one where there is none.
+    fn open(self, guard: Guard, by: &Actor) -> Result<Engine, Error> {
+        let shown = self.root.display().to_string();
+        std::fs::create_dir_all(&self.root).map_err(DiskError::on("create", &shown))?;
+        init_place(Place::plain(&self.root))?;
+        let mut global = Engine::open_plain(&self.root, Some(by.clone()), self.world)?;
+        global.set_guard(guard);
+        Ok(global)
+    }
 }
 
 impl Engine {
@@ -72,7 +94,7 @@ impl Engine {
     /// Copies an entry of this workspace into the global ledger, or adds this project to those that know it there.
     pub fn promote_to_global(
         &mut self,
-        global: &mut Self,
+        home: GlobalHome,
         id: EntryId,
         judgement: Judgement,
         by: &Actor,
@@ -87,12 +109,17 @@ impl Engine {
         self.fit(id, Scope::Global, judgement, by)?;
         let content = entry.content.as_ref().ok_or(Refusal::NoContent(id))?;
         let created = entry.created.as_ref().ok_or(Refusal::NoContent(id))?;
+        let is_said = judgement == Judgement::Person && by.is_human();
+        if !home.is_there() && !is_said {
+            return Err(Refusal::OneProject(id).into());
+        }
+        let mut global = home.open(self.guard.clone(), by)?;
         let project = self.project()?;
         let known = global.known_as(&content.statement)?;
         let source = ken_ref(&project, id);
         let done = match known {
             Some(there) => global.also_known(&there, &source, by)?,
-            None if judgement == Judgement::Person && by.is_human() => {
+            None if is_said => {
                 let citation = source.cite(by, self.now());
                 let origin = origin_of_copy(created.origin);
                 let content = exported(content);

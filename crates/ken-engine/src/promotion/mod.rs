@@ -27,7 +27,7 @@ use crate::search::open_contradictions;
 
 pub(crate) use approval::brought_approvals;
 pub use approval::{Approving, PROMOTIONS_DIR, Standing, Waiting};
-pub use global::{Globally, Overlay, init_global};
+pub use global::{GlobalHome, Globally, Overlay};
 pub use signers::{NAMESPACE, SIGNERS_FILE, SignatureError, Signers};
 
 /// Entries one promotion may be made from.
