@@ -166,6 +166,8 @@ fn code(error: &Error) -> &'static str {
         Error::Model(_) => "model",
         Error::Ungrounded { .. } => "ungrounded",
         Error::BulkLoss { .. } => "bulk_loss",
+        Error::OtherArtifact(_) => "other_artifact",
+        Error::Signature(_) => "signature",
         Error::Disk(_)
         | Error::Append(_)
         | Error::Read(_)
@@ -207,6 +209,12 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         Refusal::PersonNeeded { .. } => "person_needed",
         Refusal::CannotUndo { .. } => "cannot_undo",
         Refusal::Tombstone { .. } => "tombstone",
+        Refusal::DirectionalFlow { .. } => "directional_flow",
+        Refusal::Unfit { .. } => "unfit",
+        Refusal::OneProject(_) => "one_project",
+        Refusal::OwnWords { .. } => "own_words",
+        Refusal::NotWaiting(_) => "nothing_changes",
+        Refusal::ApprovalNeeded(_) => "approval_needed",
     }
 }
 
@@ -228,6 +236,21 @@ fn hint(error: &Error) -> Option<String> {
         Error::Refused(Refusal::Quarantined(id)) => {
             return Some(format!("`ken quarantine lift {id} --reason …` lets it out"));
         }
+        Error::Refused(Refusal::DirectionalFlow { .. }) => {
+            "put it forward and let a person approve: `ken promote ENTRY --to procedural --as KIND --statement TEXT`"
+        }
+        Error::Refused(Refusal::Unfit { why, .. }) if why.may_be_overridden() => {
+            "`--anyway` promotes it all the same; only a person may say so"
+        }
+        Error::Refused(Refusal::OneProject(_)) => {
+            "`--anyway` says that others need it, too; only a person may"
+        }
+        Error::Refused(Refusal::OwnWords { entry, .. }) => {
+            return Some(format!("ask somebody else to run `ken approve {entry}`"));
+        }
+        Error::Refused(Refusal::ApprovalNeeded(id)) => {
+            return Some(format!("`ken approve {id}` approves it"));
+        }
         Error::NoSuchEvent(_) => "`ken log ID` lists the events of an entry",
         Error::TooLarge { .. } => "shorten the text, or cite a document that holds it",
         Error::Git(_) => "`ken doctor` looks the installation over",
@@ -241,6 +264,8 @@ fn hint(error: &Error) -> Option<String> {
         | Error::Usage(_)
         | Error::Model(_)
         | Error::BulkLoss { .. }
+        | Error::OtherArtifact(_)
+        | Error::Signature(_)
         | Error::Disk(_)
         | Error::Append(_)
         | Error::Read(_)

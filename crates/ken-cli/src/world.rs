@@ -7,6 +7,7 @@
 //! | `KEN_NOW`, `KEN_SEED` | a clock that stands still and known ids: for tests and recordings only |
 //! | `KEN_MODEL_HUB`, `KEN_MODELS` | where models are fetched from, and the folder they are kept in |
 //! | `KEN_GUARD` | the folder of the guard's own files: names not to be written, the key of fingerprints |
+//! | `KEN_GLOBAL` | the folder of the global ledger, read beside every repository's own |
 //! | `GIT_DIR`, `GIT_WORK_TREE` | as git reads them |
 //!
 //! Finding out who acts may run git, so it is done for commands that write and for no others.
@@ -18,6 +19,7 @@ use std::process::{Command, Stdio};
 use ken_core::actor::{Actor, Role};
 use ken_core::time::Timestamp;
 use ken_engine::guard::{Guard, GuardHome};
+use ken_engine::promotion::GlobalHome;
 use ken_engine::runs::Reader;
 use ken_engine::world::{FixedWorld, SystemWorld};
 use ken_engine::{Engine, GitEnv, World};
@@ -106,6 +108,24 @@ impl Surroundings {
         let mut engine = Engine::open(&self.start, &self.git, self.by.clone(), world()?)?;
         engine.set_guard(self.guard()?);
         Ok(engine)
+    }
+
+    /// Opens the global ledger, if the user has one, to read beside this one.
+    pub(crate) fn open_global(&self) -> Result<Option<Engine>, Failure> {
+        match global_root().filter(|it| it.join(".ken").is_dir()) {
+            None => Ok(None),
+            Some(root) => Ok(Some(Engine::open_plain(&root, self.by.clone(), world()?)?)),
+        }
+    }
+
+    /// Returns where the global ledger lies, or shall lie.
+    pub(crate) fn global_home() -> Result<GlobalHome, Failure> {
+        let root = global_root().ok_or_else(|| {
+            Failure::usage("there is no folder for a global ledger")
+                .with_hint("say where with KEN_GLOBAL")
+        })?;
+        let world = world()?;
+        Ok(GlobalHome { root, world })
     }
 
     /// Returns what this user's guard goes by.
@@ -211,17 +231,28 @@ fn guard_home() -> Option<GuardHome> {
             data: folder,
         });
     }
-    let folder = |name: &str, below: &str| {
-        let named = variable(name)
-            .map(PathBuf::from)
-            .filter(|it| it.is_absolute());
-        let home = || variable("HOME").map(|home| Path::new(&home).join(below));
-        Some(named.or_else(home)?.join("ken"))
-    };
     Some(GuardHome {
-        config: folder("XDG_CONFIG_HOME", ".config")?,
-        data: folder("XDG_DATA_HOME", ".local/share")?,
+        config: user_folder("XDG_CONFIG_HOME", ".config")?,
+        data: user_folder("XDG_DATA_HOME", ".local/share")?,
     })
+}
+
+/// Returns where the global ledger lies, if the user has a home.
+fn global_root() -> Option<PathBuf> {
+    match variable("KEN_GLOBAL") {
+        Some(named) => std::path::absolute(named).ok(),
+        None => Some(user_folder("XDG_DATA_HOME", ".local/share")?.join("global")),
+    }
+}
+
+/// Returns Ken's folder below the one that variable `name` says, or below `below` in the user's home.
+fn user_folder(name: &str, below: &str) -> Option<PathBuf> {
+    // A relative folder means nothing: the specification says to pass over it.
+    let named = variable(name)
+        .map(PathBuf::from)
+        .filter(|it| it.is_absolute());
+    let home = || variable("HOME").map(|home| Path::new(&home).join(below));
+    Some(named.or_else(home)?.join("ken"))
 }
 
 /// Returns where models are fetched from, if somebody says so.

@@ -8,6 +8,7 @@ mod distil;
 mod entry_changes;
 mod lessons;
 mod pairs;
+mod promote;
 mod propose;
 mod revoke;
 mod undo;
@@ -19,6 +20,7 @@ use crate::event::{Admission, Body, Event, Subject};
 use crate::hlc::Hlc;
 use crate::id::{EntryId, EventId, IdSource, NodeId, Salt};
 use crate::posterior::{STUCK_AFTER, STUCK_MEANS};
+use crate::promotion::{PROJECTS_MIN, Unfit};
 use crate::source::Source;
 use crate::time::Timestamp;
 
@@ -35,6 +37,7 @@ pub use lessons::{
     rise,
 };
 pub use pairs::{LONGER_PERCENT, dismiss_pair, merge, supersede};
+pub use promote::{approve, widen};
 pub use propose::{CITATIONS_MAX, Proposal, SCHEMA_VERSION, propose};
 pub use revoke::revoke;
 pub use undo::undo;
@@ -116,6 +119,20 @@ pub enum Refusal {
         entry: EntryId,
         reason: &'static str,
     },
+    #[error("directional flow violation: nothing goes from {from} to {to} by itself")]
+    DirectionalFlow { from: String, to: String },
+    #[error("{entry} is not promoted: {why}")]
+    Unfit { entry: EntryId, why: Unfit },
+    #[error(
+        "{0} is not promoted: only this project knows it, and everybody's knowledge is what at least {PROJECTS_MIN} know"
+    )]
+    OneProject(EntryId),
+    #[error("{by} worded {entry}; somebody else must approve it")]
+    OwnWords { entry: EntryId, by: Actor },
+    #[error("{0} does not wait for an approval")]
+    NotWaiting(EntryId),
+    #[error("{0} needs an approval; lifting its quarantine is not enough")]
+    ApprovalNeeded(EntryId),
 }
 
 /// Stamps drafts with time, id and salt.

@@ -12,7 +12,8 @@ use crate::actor::Actor;
 use crate::citation::Citation;
 use crate::content::{Content, DecayClass, Scope};
 use crate::event::{
-    ArchiveReason, Origin, Overlay, Provenance, Relation, RetractReason, SourceRun, Switch,
+    ArchiveReason, CopiedFrom, Origin, Overlay, Provenance, Relation, RetractReason, SourceRun,
+    Switch,
 };
 use crate::hlc::Hlc;
 use crate::id::{EntryId, EventId};
@@ -47,6 +48,9 @@ pub struct Entry {
     pub merged_from: BTreeSet<EntryId>,
     pub merged_into: Option<EntryId>,
     pub superseded_by: Option<EntryId>,
+    /// By people who did not word what they approved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<Approval>,
     pub tallies: Tallies,
     pub history: History,
 }
@@ -68,6 +72,12 @@ pub struct Created {
     pub thread: Option<Tag>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<SourceRun>,
+    /// The entries it was promoted from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub promoted_from: Vec<EntryId>,
+    /// The entry of a project that it is a copy of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied_from: Option<CopiedFrom>,
 }
 
 /// A value with the events it rests on.
@@ -110,6 +120,21 @@ pub struct Retraction {
     pub since: Date,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
+}
+
+/// A person approved a wording.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Approval {
+    pub event: EventId,
+    pub by: Actor,
+    pub on: Date,
+    /// The digest of the artifact that was read.
+    pub artifact: Note,
+    /// A signature over it; whether it is good is not for the fold to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// The content events whose wording was approved.
+    pub covers: Vec<EventId>,
 }
 
 /// A link to another entry.
@@ -234,6 +259,20 @@ impl Entry {
     pub fn has_grounds(&self) -> bool {
         let content = self.content.as_ref();
         content.is_some_and(|it| !it.evidence.is_empty() || !it.depends_on.is_empty())
+    }
+
+    /// Returns the thread of work it belongs to; none once somebody widened its reach.
+    pub fn thread(&self) -> Option<&Tag> {
+        let created = self.created.as_ref()?;
+        let is_as_proposed = self.scope.heads == [created.event];
+        let belongs = self.scope.value == Scope::Thread || is_as_proposed;
+        created.thread.as_ref().filter(|_| belongs)
+    }
+
+    /// Returns whether it came from another memory and so needs a person's approval.
+    pub fn is_promoted(&self) -> bool {
+        let created = self.created.as_ref();
+        created.is_some_and(|it| !it.promoted_from.is_empty())
     }
 
     /// Returns whether the entry may be shown: worded, not archived, retracted, merged away,

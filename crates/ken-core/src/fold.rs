@@ -3,6 +3,8 @@
 //! [`EntryFold`] gathers what touches one entry and resolves it once. It never asks the clock,
 //! a random number, today's policy or a scanner: those decisions are in the events.
 
+mod waiting;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::causal::Causal;
@@ -14,8 +16,8 @@ use crate::entry::{
 use crate::event::{
     ArchiveReason, Archived, Arm, Body, Cited, ConfidenceReset, Confirmed, Effect, Event,
     EventData, Feedback, FeedbackGiven, Linked, Merged, Order, Origin, Overlay, OverlaySet,
-    Proposed, Provenance, QuarantineLifted, Reanchored, Restored, Retracted, Revised, RunEffects,
-    ScopeChanged, StatusChanged, Superseded,
+    Proposed, Provenance, Reanchored, Restored, Retracted, Revised, RunEffects, ScopeChanged,
+    StatusChanged, Superseded,
 };
 use crate::id::{EntryId, EventId};
 use crate::status::Status;
@@ -100,6 +102,7 @@ impl<'a> EntryFold<'a> {
             merged_from,
             merged_into,
             superseded_by,
+            approvals: self.approvals().into_iter().map(|(it, _)| it).collect(),
             tallies: self.tallies(),
             history,
             created,
@@ -152,6 +155,8 @@ impl<'a> EntryFold<'a> {
             alias: data.alias.clone(),
             thread: data.thread.clone(),
             run: data.run.clone(),
+            promoted_from: data.promoted_from.clone(),
+            copied_from: data.copied_from.clone(),
         })
     }
 
@@ -359,16 +364,6 @@ impl<'a> EntryFold<'a> {
             since: last.at.wall.date(),
             note: data.note.clone(),
         })
-    }
-
-    fn quarantine(&self) -> Vec<EventId> {
-        let lifted: BTreeSet<EventId> = self
-            .all::<QuarantineLifted>()
-            .filter(|(event, _)| event.by.is_human())
-            .flat_map(|(_, data)| data.lifts.iter().copied())
-            .collect();
-        let held = |event: &&Event| event.is_quarantined() && !lifted.contains(&event.id);
-        self.iter().filter(held).map(|event| event.id).collect()
     }
 
     fn links(&self) -> Vec<Link> {

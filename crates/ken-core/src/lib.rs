@@ -30,6 +30,7 @@ pub mod lift;
 pub mod likeness;
 pub mod maintenance;
 pub mod posterior;
+pub mod promotion;
 pub mod review;
 pub mod run;
 pub mod schema;

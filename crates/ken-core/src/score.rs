@@ -109,6 +109,8 @@ pub enum Withheld {
     Invalidated,
     /// A raw signal, such as friction: distilled knowledge is shown instead.
     Raw,
+    /// It reaches no further than a thread of work that is not the asker's.
+    OtherThread,
     /// The code it rests on changed since.
     Changed,
     /// What it rests on is gone or does not hold.

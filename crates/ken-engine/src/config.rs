@@ -23,6 +23,24 @@ pub(crate) struct Config {
     /// Names for what conditions may rest on: `fact:monorepo`.
     pub(crate) facts: BTreeSet<String>,
     pub(crate) verify: VerifyPart,
+    pub(crate) search: SearchPart,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SearchPart {
+    pub(crate) thread_visibility: ThreadVisibility,
+}
+
+/// Who is shown an entry that reaches no further than its thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ThreadVisibility {
+    /// Everybody; its own thread sooner.
+    #[default]
+    Boost,
+    /// Its own thread only.
+    Strict,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -71,6 +89,8 @@ mod tests {
         assert!(read.facts.contains("monorepo"));
         assert_eq!(read.verify.fail_on, FailOn::Any);
         assert_eq!(Config::default().verify.fail_on, FailOn::Norms);
+        let strict: Config = toml::from_str("[search]\nthread_visibility = \"strict\"\n").unwrap();
+        assert_eq!(strict.search.thread_visibility, ThreadVisibility::Strict);
         for bad in ["judge = \"sh -c x\"\n", "[verify]\nfail_on = \"some\"\n"] {
             assert!(toml::from_str::<Config>(bad).is_err(), "{bad}");
         }

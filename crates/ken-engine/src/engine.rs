@@ -78,6 +78,23 @@ impl Engine {
         world: Box<dyn World>,
     ) -> Result<Self, Error> {
         let place = discover(start, git)?.ok_or(Error::NotInitialised)?;
+        Self::open_place(place, actor, world)
+    }
+
+    /// Opens the ledger in `root` itself, whatever lies around it: git is not asked.
+    pub fn open_plain(
+        root: &Path,
+        actor: Option<Actor>,
+        world: Box<dyn World>,
+    ) -> Result<Self, Error> {
+        Self::open_place(Place::plain(root), actor, world)
+    }
+
+    fn open_place(
+        place: Place,
+        actor: Option<Actor>,
+        world: Box<dyn World>,
+    ) -> Result<Self, Error> {
         let ledger = Ledger::open(&place)?;
         check_version(&place)?;
         let index = open_index(&place)?;

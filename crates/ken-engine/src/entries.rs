@@ -246,6 +246,7 @@ impl Engine {
         reason: Note,
         by: &Actor,
     ) -> Result<Entry, Error> {
+        self.may_be_lifted(&self.entry(id)?)?;
         self.change(id, by, |entry, by| {
             decide::lift_quarantine(entry, by, reason)
         })
@@ -286,6 +287,16 @@ impl Engine {
         self.record(vec![draft], by)?;
         self.render_due()?;
         self.entry(id)
+    }
+
+    /// Returns the ids a proposal would get, unless it was taken back before.
+    pub(crate) fn admissible(
+        &mut self,
+        proposal: &Proposal,
+        by: &Actor,
+    ) -> Result<(EventId, EntryId), Error> {
+        check_tombstones(proposal, &*self.stones()?, by)?;
+        self.fresh_entry_id(proposal)
     }
 
     fn fresh_entry_id(&mut self, proposal: &Proposal) -> Result<(EventId, EntryId), Error> {

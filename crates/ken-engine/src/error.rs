@@ -8,6 +8,7 @@ use ken_ledger::DiskError;
 use ken_ledger::git::GitError;
 
 use crate::model::ModelError;
+use crate::promotion::SignatureError;
 
 /// Why a use case did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +46,10 @@ pub enum Error {
         /// Names that may have been meant.
         nearest: Vec<String>,
     },
+    #[error("the artifact of {0} says something else than the ledger")]
+    OtherArtifact(EntryId),
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
     #[error(transparent)]
     Tree(#[from] ken_anchor::TreeError),
     #[error(transparent)]
@@ -122,6 +127,8 @@ impl Error {
             | Self::Guarded(_)
             | Self::Worthless { .. }
             | Self::BulkLoss { .. }
+            | Self::OtherArtifact(_)
+            | Self::Signature(_)
             | Self::Ungrounded { .. } => Kind::Refused,
             Self::Replace(ken_ledger::replace::ReplaceError::Busy(_)) => Kind::Busy,
             Self::Read(ken_ledger::ReadError::Segment(_)) | Self::Damaged { .. } => Kind::Damaged,
@@ -168,7 +175,11 @@ impl Error {
             Self::Index(error) if error.is_damage() => {
                 Some("`ken ledger check` lists every damaged line".to_owned())
             }
+            Self::OtherArtifact(id) => Some(format!(
+                "read it again: `ken approve {id} --show` prints it; sign that"
+            )),
             Self::Refused(_)
+            | Self::Signature(_)
             | Self::NoSuchEvent(_)
             | Self::TooLarge { .. }
             | Self::Usage(_)

@@ -51,6 +51,7 @@ impl Guard {
     /// Looks at a draft; returns it as it may be written, with what was decided about it.
     pub(crate) fn admit(&self, mut draft: Draft, by: &Actor) -> Result<(Draft, Admission), Error> {
         norms_are_peoples(&draft, by)?;
+        approvals_are_peoples(&draft, by)?;
         let mut told = draft.body.to_json().unwrap_or_default();
         let redacted = self.redact_draft(&mut draft, &mut told);
         let (mut admission, findings) = self.judge(&told, by)?;
@@ -127,6 +128,9 @@ impl Guard {
 
 /// Returns why a new entry is kept from agents until a person has looked, whatever it says.
 fn waits_for_a_person(proposed: &Proposed, by: &Actor) -> Option<&'static str> {
+    if !proposed.promoted_from.is_empty() {
+        return Some("it was promoted from another memory");
+    }
     if proposed.origin.is_foreign() {
         return Some("it comes from outside this workspace");
     }
@@ -146,6 +150,15 @@ fn norms_are_peoples(draft: &Draft, by: &Actor) -> Result<(), Refusal> {
         }),
         None => Ok(()),
     }
+}
+
+/// Nobody but a person approves anything.
+fn approvals_are_peoples(draft: &Draft, by: &Actor) -> Result<(), Refusal> {
+    if by.is_human() || !matches!(draft.body, Body::ApprovalGranted(_)) {
+        return Ok(());
+    }
+    let (what, by) = ("approving", by.clone());
+    Err(Refusal::PersonNeeded { what, by })
 }
 
 /// Returns whether a draft concerns what binds everybody.

@@ -57,7 +57,11 @@ pub enum Knowledge {
 
 /// Makes a ledger at the top of the repository `start` lies in, or in `start` itself.
 pub fn init(start: &Path, git: &GitEnv) -> Result<Initialised, Error> {
-    let place = discover(start, git)?.unwrap_or_else(|| Place::plain(start));
+    init_place(discover(start, git)?.unwrap_or_else(|| Place::plain(start)))
+}
+
+/// Makes a ledger in `place`, wherever that lies.
+pub(crate) fn init_place(place: Place) -> Result<Initialised, Error> {
     let ledger = Ledger::open(&place)?;
     let fresh = !place.root.join(KEN_DIR).join("VERSION").exists();
     ledger.init()?;

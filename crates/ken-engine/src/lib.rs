@@ -30,6 +30,7 @@ pub mod maintenance;
 pub mod model;
 pub mod notice;
 pub mod pairs;
+pub mod promotion;
 pub mod runs;
 pub mod scoring;
 pub mod search;

@@ -37,6 +37,8 @@ pub enum Notice {
     },
     /// The index was damaged or of another version and was built anew.
     IndexRebuilt,
+    /// A list of signers lies here that nobody committed: it is not in force.
+    SignersNotCommitted,
     /// The model chosen here does not serve, and what serves instead.
     ModelMissing {
         why: String,

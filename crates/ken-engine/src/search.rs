@@ -21,11 +21,13 @@ use ken_core::workspace::Workspace;
 use ken_index::{Candidate, IndexError, Query, Rung, count_tokens};
 use ken_ledger::layout::KEN_DIR;
 
+use crate::config::{Config, ThreadVisibility};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::ENTRIES_DIR;
 use crate::model::Serving;
 use crate::scoring::Scoring;
+use crate::validity::WorkTree;
 use scorer::Scorer;
 
 pub use asked::{Asked, from_error, from_file};
@@ -164,12 +166,22 @@ impl Engine {
             weights: Scoring::of(&workspace).weights,
             workspace: &workspace,
             validity: self.validity_of(found.iter().map(|it| &it.entry))?,
+            threads: self.thread_visibility(&found)?,
             now: self.now(),
             beside: found.iter().map(|it| it.entry.id).collect(),
         };
         let mut answer = scorer.answer(serving.rung(), found);
         self.bring_opponents(&mut answer, &mut scorer, &workspace)?;
         Ok(answer)
+    }
+
+    /// Returns who is shown what belongs to a thread; asked only where something found does.
+    fn thread_visibility(&self, found: &[Candidate]) -> Result<ThreadVisibility, Error> {
+        if found.iter().all(|it| it.entry.thread().is_none()) {
+            return Ok(ThreadVisibility::default());
+        }
+        let config = Config::of(&WorkTree::new(&self.place)?)?;
+        Ok(config.search.thread_visibility)
     }
 
     /// Returns what may answer and the model that found it: the chosen one, or what serves in its stead.

@@ -24,6 +24,7 @@ use crate::error::Error;
 use crate::files::Quoting;
 use crate::guard::{Guard, Rescanned};
 use crate::notice::Notice;
+use crate::promotion::brought_approvals;
 use crate::validity::{
     Bench, CommitTree, From, GUARD_GATE, Impact, Range, Version, WorkTree, everything, of_change,
 };
@@ -124,6 +125,7 @@ impl Engine {
             findings.extend(check_provenance(entry));
             findings.extend(self.check_links(entry)?);
         }
+        findings.extend(self.approval_findings(&entries)?);
         let version = Version::Work(WorkTree::new(&self.place)?);
         let config = Config::of(&version)?;
         let now = self.now();
@@ -270,6 +272,10 @@ pub(crate) fn verify_change(
     };
     let mut impact = of_change(&mut bench, range, &config, (from, guard))?;
     let mut findings = std::mem::take(&mut impact.findings);
+    let approved = impact.strokes.iter();
+    let approved = approved.filter(|it| it.type_name == "approval.granted");
+    let approved = approved.filter_map(|it| it.entry).collect();
+    findings.extend(brought_approvals(bench.index, &approved, &*range.base)?);
     findings.extend(impact.told(config.verify.fail_on));
     Ok(Verified {
         entries: impact.checked,

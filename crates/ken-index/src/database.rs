@@ -11,7 +11,7 @@ use crate::error::IndexError;
 use crate::refresh::Rebuilt;
 
 /// Kept in `PRAGMA user_version`; any other number means that the database is not ours to read.
-pub(crate) const SCHEMA: i64 = 7;
+pub(crate) const SCHEMA: i64 = 8;
 
 /// How long to wait for another process; a rebuild of a large ledger takes seconds.
 const BUSY_TIMEOUT_MS: u64 = 60_000;

@@ -49,6 +49,15 @@ impl Index {
         Self::at(Place::Memory)
     }
 
+    /// Returns the event with the smallest id: the first that was made.
+    pub fn first_event(&self) -> Result<Option<EventId>, IndexError> {
+        self.checked(|db| {
+            let mut statement = db.prepare_cached("SELECT id FROM events ORDER BY id LIMIT 1")?;
+            let first = statement.query_row([], |row| row.get(0)).optional()?;
+            Ok(first.map(EventId::from_bytes))
+        })
+    }
+
     /// Returns the last event in canonical order that `actor` wrote.
     pub fn latest_by(&self, actor: &Actor) -> Result<Option<Recorded>, IndexError> {
         self.checked(|db| {

@@ -102,6 +102,8 @@ impl Scribe {
             thread: None,
             run: None,
             overrides: None,
+            promoted_from: Vec::new(),
+            copied_from: None,
         };
         change(&mut data);
         let id = self.next_id();

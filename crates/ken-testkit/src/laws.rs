@@ -256,15 +256,24 @@ fn citations_stay(entry: &Entry, events: &[&Event]) -> Result<(), TestCaseError>
 }
 
 fn quarantine_is_lifted_by_people(entry: &Entry, events: &[&Event]) -> Result<(), TestCaseError> {
+    let lets_out =
+        |body: &Body| matches!(body, Body::QuarantineLifted(_) | Body::ApprovalGranted(_));
     let people_lift = events
         .iter()
-        .any(|event| event.by.is_human() && matches!(event.body, Body::QuarantineLifted(_)));
-    let held = events.iter().any(|event| {
-        let admission = event.admission.as_ref();
-        admission.is_some_and(|a| a.verdict == AdmissionVerdict::Quarantined)
-    });
+        .any(|event| event.by.is_human() && lets_out(&event.body));
+    let promoted = entry.is_promoted();
+    let held = promoted
+        || events.iter().any(|event| {
+            let admission = event.admission.as_ref();
+            admission.is_some_and(|a| a.verdict == AdmissionVerdict::Quarantined)
+        });
     prop_assert!(people_lift || held != entry.quarantine.is_empty());
     prop_assert!(entry.quarantine.is_empty() || !entry.is_live());
+    // What came from another memory is let out by the approval of somebody who did not write it, and by nothing else.
+    let author = entry.created.as_ref().map(|it| &it.by);
+    let mut approvers = entry.approvals.iter().map(|it| &it.by);
+    let is_approved = approvers.any(|by| by.is_human() && Some(by) != author);
+    prop_assert!(!promoted || !entry.quarantine.is_empty() || is_approved);
     Ok(())
 }
 

@@ -55,6 +55,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "revoke",
             "friction",
             "promote",
+            "approve",
         ],
     ),
     (

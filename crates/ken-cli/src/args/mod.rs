@@ -11,6 +11,7 @@ mod health;
 mod help;
 mod model;
 mod pairs;
+mod promotion;
 mod runs;
 mod search;
 mod upkeep;
@@ -36,6 +37,7 @@ pub(crate) use health::{
 pub(crate) use help::command;
 pub(crate) use model::{AddModelArgs, ModelCommand};
 pub(crate) use pairs::{DuplicatesArgs, MergeArgs, SupersedeArgs};
+pub(crate) use promotion::{ApproveArgs, PromoteArgs};
 pub(crate) use runs::{
     CloseArgs, ConfidenceCommand, FeedbackArgs, LiftArgs, NoteRunArgs, ObserveArgs, OpenArgs,
     PolicyArgs, RunCommand,
@@ -43,7 +45,7 @@ pub(crate) use runs::{
 pub(crate) use search::{BriefArgs, BrowseArgs, HandArgs, ScoringCommand, SearchArgs, Share};
 pub(crate) use upkeep::{
     BlankArgs, CompletionsArgs, ExportArgs, ExportForm, FrictionCommand, IndexCommand,
-    LedgerCommand, ManArgs, PromoteArgs, RecordArgs, RecoverArgs, SyncArgs, UninstallArgs,
+    LedgerCommand, ManArgs, RecordArgs, RecoverArgs, SyncArgs, UninstallArgs,
 };
 pub(crate) use validity::{ReanchorArgs, VerifyArgs};
 
@@ -217,8 +219,11 @@ pub(crate) enum Verb {
     /// Record what got in the way, and count it
     #[command(subcommand)]
     Friction(FrictionCommand),
-    /// Move knowledge from one memory to another, with approval
-    Promote(PromoteArgs),
+    /// Let knowledge reach further: workspace, global, another memory
+    #[command(after_long_help = promotion::PROMOTE_EXAMPLES)]
+    Promote(Box<PromoteArgs>),
+    /// Approve what was put forward, or list what waits
+    Approve(ApproveArgs),
     /// Check the ledger and hold every entry against the code, or what a change touches
     Verify(VerifyArgs),
     /// Take fingerprints, follow code that moved, decide about what changed

@@ -117,17 +117,6 @@ pub(crate) struct RecordArgs {
     pub(crate) context: String,
 }
 
-/// `ken promote`.
-#[derive(Debug, Args)]
-pub(crate) struct PromoteArgs {
-    /// Where it comes from: an entry, a memory, or MEMORY/KIND
-    #[arg(long, value_name = "FROM")]
-    pub(crate) from: String,
-    /// Where it goes
-    #[arg(long, value_name = "TO")]
-    pub(crate) to: String,
-}
-
 /// `ken completions`.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {

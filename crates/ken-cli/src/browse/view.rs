@@ -110,7 +110,7 @@ fn page_text(state: &State, width: usize) -> String {
                 Row::Found(hit) => matching(hit),
             };
             let sureness = sureness(&row.facts(state.today), state.today);
-            let entry = entry_text::render(row.entry(), of(|it| &it.versions), width);
+            let entry = entry_text::render(row.entry(), of(|it| &it.versions), &[], width);
             format!("{sureness}\n{matching}\n{entry}")
         }
     }

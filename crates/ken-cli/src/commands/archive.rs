@@ -23,9 +23,19 @@ pub(super) fn run(session: &mut Session<'_>, args: &ArchiveArgs) -> Result<Exit,
         return archived(session, &ids, Some(days), &why);
     }
     if let Some(thread) = &args.thread {
-        let ids = session.write(|engine, by| Ok(engine.archive_thread(thread, by)?))?;
+        let (ids, worth) = session.write(|engine, by| {
+            let worth = engine.worth_promoting(thread, by)?;
+            Ok((engine.archive_thread(thread, by)?, worth))
+        })?;
         let why = format!("of the thread {thread}");
-        return archived(session, &ids, None, &why);
+        let exit = archived(session, &ids, None, &why)?;
+        if let Some(first) = worth.first() {
+            let many = counted(worth.len() as u64, "of them has", "of them have");
+            session.printer.hint(format_args!(
+                "{many} proven useful: `ken restore {first}` and `ken promote {first} --to workspace` keep it for everybody"
+            ))?;
+        }
+        return Ok(exit);
     }
     let wanted = args.id.as_deref().unwrap_or_default();
     let entry = session.write(|engine, by| {

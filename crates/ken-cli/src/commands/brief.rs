@@ -1,11 +1,13 @@
 //! `ken brief`: what to know before work begins, for an agent to read.
 
+use ken_core::id::EntryId;
+use ken_core::run::How;
 use ken_core::score::Role;
 use ken_core::surface::{self, CAP, Shown};
 use ken_engine::search::{Asked, Floor, Portion, Search};
 use serde::Serialize;
 
-use super::{Session, hand};
+use super::{Session, global, hand};
 use crate::args::BriefArgs;
 use crate::failure::{Exit, Failure};
 use crate::print::progress::Progress;
@@ -17,6 +19,9 @@ struct BriefObject<'a> {
     served_by: &'static str,
     norms: &'a [Shown],
     known: &'a [Shown],
+    /// What other projects know, below everything known here.
+    #[serde(skip_serializing_if = "<[Shown]>::is_empty")]
+    global: &'a [Shown],
     /// All of it, as an agent reads it.
     text: &'a str,
 }
@@ -33,19 +38,33 @@ pub(super) fn run(session: &mut Session<'_>, args: &BriefArgs) -> Result<Exit, F
     let progress = Progress::start(session.printer, "reading entries", None);
     let reader = session.surroundings.reader();
     let run = session.surroundings.run().unwrap_or_default().to_owned();
-    let (brief, known) = session.read(|engine| {
+    let surroundings = session.surroundings.clone();
+    let (brief, known, global) = session.read(|engine| {
         let mut asked = hand::asked(engine, &start, &args.task, &args.hand)?;
         if asked.paths.is_empty() {
             asked.paths = engine.paths_in_hand();
         }
-        let search = search(asked, role, run);
+        let thread = reader.as_ref().map(|it| engine.thread_of(it)).transpose()?;
+        let search = Search {
+            thread: thread.flatten(),
+            ..search(asked, role, run)
+        };
         let mut brief =
             progress.during(|it| engine.brief(&search, &mut |at, all| it.come_to(at, all)))?;
         let known = engine.hand_over(&mut brief, portion, reader.as_ref())?;
-        Ok((brief, known))
+        let local = (&brief.known, &known);
+        let global = global::overlay(&surroundings, engine, &search, local, portion);
+        if let (Some(reader), Some(it)) = (&reader, &global.overlay) {
+            let shown: Vec<EntryId> = it.page.shown.iter().map(|it| it.id).collect();
+            engine.note_shown(reader, &shown, How::Brief)?;
+        }
+        Ok((brief, known, global))
     })?;
+    global.tell(session)?;
     let served_by = brief.known.served_by.name();
-    let text = surface::brief(&brief.norms, &known, served_by);
+    let beside = global.overlay.as_ref().map(|it| it.page.shown.as_slice());
+    let all = global.beside(known.clone());
+    let text = surface::brief(&brief.norms, &all, served_by);
     if !session.is_json() {
         session.printer.text(text)?;
         return Ok(Exit::Fine);
@@ -55,6 +74,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &BriefArgs) -> Result<Exit, F
         served_by,
         norms: &brief.norms.shown,
         known: &known.shown,
+        global: beside.unwrap_or_default(),
         text: &text,
     })?;
     Ok(Exit::Fine)

@@ -4,6 +4,7 @@
 //! command fails.
 
 mod add;
+mod approve;
 mod archive;
 mod audit;
 mod blank;
@@ -20,6 +21,7 @@ mod duplicates;
 mod export;
 mod feedback;
 mod friction;
+mod global;
 mod hand;
 mod import;
 mod health;
@@ -179,7 +181,8 @@ impl Session<'_> {
             Verb::Revoke(args) => revoke::run(self, &args),
             Verb::Quarantine(command) => quarantine::run(self, command),
             Verb::Friction(command) => friction::run(self, command),
-            Verb::Promote(args) => promote::run(self, &args),
+            Verb::Promote(args) => promote::run(self, *args),
+            Verb::Approve(args) => approve::run(self, &args),
             Verb::Verify(args) => verify::run(self, &args),
             Verb::Reanchor(args) => reanchor::run(self, &args),
             Verb::Drift => drift::run(self),

@@ -9,6 +9,7 @@ use ken_core::time::{Date, Timestamp};
 use ken_engine::search::{Answer, Hit, Missed, Portion, Search};
 use serde::Serialize;
 
+use super::global::{self, Beside, HEADING};
 use super::{Session, hand};
 use crate::args::SearchArgs;
 use crate::failure::{Exit, Failure};
@@ -30,6 +31,9 @@ struct AnswerObject<'a> {
     /// Relevant, but beyond the cap or the budget.
     left_out: &'a [LeftOut],
     withheld: Vec<WithheldObject>,
+    /// What other projects know, below everything known here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    global: Vec<HitObject<'a>>,
 }
 
 #[derive(Serialize)]
@@ -90,14 +94,19 @@ pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, F
     let is_question = args.hand.is_empty();
     let (reader, run) = (session.surroundings.reader(), session.surroundings.run());
     let run = run.unwrap_or_default().to_owned();
-    let (search, answer, page, today) = session.read(|engine| {
+    let surroundings = session.surroundings.clone();
+    let found = session.read(|engine| {
         let asked = hand::asked(engine, &start, &args.query, &args.hand)?;
+        let thread = match (args.thread, &reader) {
+            (None, Some(reader)) => engine.thread_of(reader)?,
+            (named, _) => named,
+        };
         let search = Search {
             query: asked.text,
             paths: asked.paths,
             filter: args.which.to_filter(),
             role,
-            thread: args.thread,
+            thread,
             run: (!args.mean).then_some(run),
             floor: args.threshold,
             include_stale: args.include_stale,
@@ -109,22 +118,40 @@ pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, F
             let _ = engine.note_missed(&search, &answer);
         }
         let page = answer.page(portion);
+        let global = global::overlay(&surroundings, engine, &search, (&answer, &page), portion);
         if let Some(reader) = &reader {
-            let shown: Vec<EntryId> = page.shown.iter().map(|it| it.id).collect();
-            engine.note_shown(reader, &shown, How::Pull)?;
+            let beside = global.overlay.iter().flat_map(|it| &it.page.shown);
+            let shown = page.shown.iter().chain(beside).map(|it| it.id);
+            engine.note_shown(reader, &shown.collect::<Vec<EntryId>>(), How::Pull)?;
         }
-        Ok((search, answer, page, engine.now().date()))
+        Ok(Found {
+            search,
+            answer,
+            page,
+            global,
+            today: engine.now().date(),
+        })
     })?;
+    found.global.tell(session)?;
     if session.is_json() {
-        let object = object(&search.query, &answer, &page);
-        session.printer.json(&object)?;
+        session.printer.json(&found.object())?;
     } else if args.context {
-        let block = surface::context(&page, answer.served_by.name());
+        let page = found.global.beside(found.page);
+        let block = surface::context(&page, found.answer.served_by.name());
         session.printer.text(block)?;
     } else {
-        list(session, &answer, &page, today, args.explain)?;
+        list(session, &found, args.explain)?;
     }
     Ok(Exit::Fine)
+}
+
+/// What a search found, here and in the global ledger.
+struct Found {
+    search: Search,
+    answer: Answer,
+    page: Page,
+    global: Beside,
+    today: Date,
 }
 
 /// Lists what nobody here knew.
@@ -163,16 +190,31 @@ fn unanswered(session: &mut Session<'_>) -> Result<Exit, Failure> {
 }
 
 /// Prints what was found for people.
-fn list(
-    session: &mut Session<'_>,
-    answer: &Answer,
-    page: &Page,
-    today: Date,
-    explain: bool,
-) -> Result<(), Failure> {
+fn list(session: &mut Session<'_>, found: &Found, explain: bool) -> Result<(), Failure> {
+    let Found {
+        answer,
+        page,
+        global,
+        today,
+        ..
+    } = found;
     if page.shown.is_empty() {
         session.printer.line(NOTHING_FOUND)?;
     }
+    list_hits(session, (answer, page), *today, explain)?;
+    if let Some(it) = &global.overlay {
+        session.printer.line(HEADING)?;
+        list_hits(session, (&it.answer, &it.page), *today, explain)?;
+    }
+    tell(session, answer, page, explain)
+}
+
+fn list_hits(
+    session: &mut Session<'_>,
+    (answer, page): (&Answer, &Page),
+    today: Date,
+    explain: bool,
+) -> Result<(), Failure> {
     let width = session.printer.width();
     for hit in page.shown.iter().filter_map(|it| answer.hit(it.id)) {
         session.printer.text(hit_text(hit, today, width))?;
@@ -180,7 +222,7 @@ fn list(
             session.printer.text(explanation(hit))?;
         }
     }
-    tell(session, answer, page, explain)
+    Ok(())
 }
 
 /// Says what the list does not show.
@@ -225,7 +267,30 @@ fn tell(
     Ok(())
 }
 
-fn object<'a>(query: &'a str, answer: &'a Answer, page: &'a Page) -> AnswerObject<'a> {
+impl Found {
+    /// The answer as programs read it.
+    fn object(&self) -> AnswerObject<'_> {
+        let withheld = self.answer.withheld.iter();
+        let withheld = withheld.map(|(id, why)| WithheldObject {
+            id: id.to_string(),
+            why: *why,
+        });
+        let global = self.global.overlay.as_ref();
+        AnswerObject {
+            schema: "ken.search.v1",
+            query: &self.search.query,
+            served_by: self.answer.served_by.name(),
+            tier: self.page.tier,
+            tokens: self.page.tokens,
+            results: hit_objects(&self.answer, &self.page),
+            left_out: &self.page.left_out,
+            withheld: withheld.collect(),
+            global: global.map_or_else(Vec::new, |it| hit_objects(&it.answer, &it.page)),
+        }
+    }
+}
+
+fn hit_objects<'a>(answer: &'a Answer, page: &'a Page) -> Vec<HitObject<'a>> {
     let object = |hit: &'a Hit, shown: &'a Shown| HitObject {
         anchored: hit.anchored,
         conflicts: &hit.conflicts,
@@ -239,20 +304,8 @@ fn object<'a>(query: &'a str, answer: &'a Answer, page: &'a Page) -> AnswerObjec
         signals: &hit.explained,
         entry: EntryObject::new(&hit.entry),
     };
-    let withheld = answer.withheld.iter().map(|(id, why)| WithheldObject {
-        id: id.to_string(),
-        why: *why,
-    });
     let shown = page.shown.iter();
-    let shown = shown.filter_map(|shown| Some(object(answer.hit(shown.id)?, shown)));
-    AnswerObject {
-        schema: "ken.search.v1",
-        query,
-        served_by: answer.served_by.name(),
-        tier: page.tier,
-        tokens: page.tokens,
-        results: shown.collect(),
-        left_out: &page.left_out,
-        withheld: withheld.collect(),
-    }
+    shown
+        .filter_map(|shown| Some(object(answer.hit(shown.id)?, shown)))
+        .collect()
 }

@@ -1,10 +1,12 @@
 //! `ken show`: one entry, for people; below `ken knowledge` as canonical JSON.
 
 use ken_core::canonical;
-use ken_core::entry::Entry;
+use ken_core::entry::{Approval, Entry};
 use ken_core::event::Recorded;
 use ken_core::run::How;
-use ken_engine::Engine;
+use ken_engine::lift::Grounds;
+use ken_engine::promotion::Standing;
+use ken_engine::{Engine, Error};
 
 use super::Session;
 use crate::args::{Format, ShowArgs, Surface};
@@ -18,33 +20,69 @@ pub(super) fn run(session: &mut Session<'_>, args: &ShowArgs) -> Result<Exit, Fa
         Surface::Top => Format::Text,
         Surface::Knowledge => Format::Json,
     };
+    let surroundings = session.surroundings.clone();
     let ask = |engine: &mut Engine| {
-        let entry = engine.find(&args.which.id)?;
-        let versions = versions(engine, &entry)?;
-        let grounds = args
-            .explain
-            .then(|| engine.grounds_of(&entry))
-            .transpose()?;
-        Ok((entry, versions, grounds))
+        let found = engine.find(&args.which.id);
+        if let Err(Error::NotFound(_)) = &found
+            && let Some(mut global) = surroundings.open_global()?
+            && let Ok(entry) = global.find(&args.which.id)
+        {
+            return asked_of(&mut global, entry, args.explain);
+        }
+        asked_of(engine, found?, args.explain)
     };
-    let (entry, versions, grounds) =
-        session.read_shown(How::Show, ask, |(entry, ..)| vec![entry.id])?;
+    let Asked {
+        entry,
+        versions,
+        approvals,
+        grounds,
+    } = session.read_shown(How::Show, ask, |it| vec![it.entry.id])?;
     if !session.printer.is_json(default) {
         let width = session.printer.width();
         session
             .printer
-            .text(entry_text::render(&entry, &versions, width))?;
+            .text(entry_text::render(&entry, &versions, &approvals, width))?;
         if let Some(grounds) = &grounds {
             session.printer.text(grounds_text(&entry, grounds))?;
         }
         return Ok(Exit::Fine);
     }
-    let object = EntryObject::new(&entry).asked_for(&entry, &args.which.id);
+    let mut object = EntryObject::new(&entry).asked_for(&entry, &args.which.id);
+    if !approvals.is_empty() {
+        let standings: Vec<String> = approvals.iter().map(|(_, it)| standing(it)).collect();
+        object = object.with("approval_standings", standings.into());
+    }
     match session.surface {
         Surface::Top => session.printer.json(&object)?,
         Surface::Knowledge => session.printer.line(canonical::to_string(&object))?,
     }
     Ok(Exit::Fine)
+}
+
+/// All there is to show of one entry.
+struct Asked {
+    entry: Entry,
+    versions: Vec<Recorded>,
+    approvals: Vec<(Approval, Standing)>,
+    grounds: Option<Grounds>,
+}
+
+fn asked_of(engine: &mut Engine, entry: Entry, explain: bool) -> Result<Asked, Failure> {
+    Ok(Asked {
+        versions: versions(engine, &entry)?,
+        approvals: engine.standings(&entry)?,
+        grounds: explain.then(|| engine.grounds_of(&entry)).transpose()?,
+        entry,
+    })
+}
+
+/// Returns what an approval is worth, in the words of programs.
+fn standing(it: &Standing) -> String {
+    match it {
+        Standing::Unsigned => "unsigned".to_owned(),
+        Standing::Signed => "signed".to_owned(),
+        Standing::Doubtful(why) => format!("invalid: {why}"),
+    }
 }
 
 /// Returns the events of concurrent wordings, the one that is shown first.

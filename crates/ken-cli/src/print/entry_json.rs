@@ -38,6 +38,12 @@ impl EntryObject {
         }
     }
 
+    /// Adds what is known about the entry beside its events.
+    pub(crate) fn with(mut self, key: &str, value: Value) -> Self {
+        self.rest.insert(key.to_owned(), value);
+        self
+    }
+
     /// Answers under the name the entry was asked for by, if that is its alias.
     pub(crate) fn asked_for(mut self, entry: &Entry, wanted: &str) -> Self {
         let alias = entry

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use anstyle::Style;
-use ken_core::entry::Entry;
+use ken_core::entry::{Approval, Entry};
 use ken_core::event::{Body, Recorded};
 use ken_core::status::Status;
 use ken_core::text::word;
+use ken_engine::promotion::Standing;
 
 use super::{BAD, BOLD, DIM, GOOD, WARN, counted, styled, visible, wrap};
 
@@ -14,7 +15,12 @@ use super::{BAD, BOLD, DIM, GOOD, WARN, counted, styled, visible, wrap};
 const LABEL_WIDTH: usize = 11;
 
 /// Returns the text of an entry; `versions` are the events of its concurrent wordings.
-pub(crate) fn render(entry: &Entry, versions: &[Recorded], width: usize) -> String {
+pub(crate) fn render(
+    entry: &Entry,
+    versions: &[Recorded],
+    approvals: &[(Approval, Standing)],
+    width: usize,
+) -> String {
     let mut page = Page {
         out: String::new(),
         width,
@@ -25,6 +31,7 @@ pub(crate) fn render(entry: &Entry, versions: &[Recorded], width: usize) -> Stri
     }
     page.wording(entry);
     page.trust(entry);
+    page.approvals(entry, approvals);
     page.place(entry);
     page.out
 }
@@ -210,15 +217,54 @@ impl Page {
         self.field("links", &links.collect::<Vec<_>>());
     }
 
+    /// Who approved it, and what it came from.
+    fn approvals(&mut self, entry: &Entry, approvals: &[(Approval, Standing)]) {
+        let line = |(it, standing): &(Approval, Standing)| {
+            let worth = match standing {
+                Standing::Unsigned if it.signature.is_some() => {
+                    ", signed (nobody is listed to check it against)".to_owned()
+                }
+                Standing::Unsigned => String::new(),
+                Standing::Signed => ", signed".to_owned(),
+                Standing::Doubtful(why) => format!(", NOT VALID: {why}"),
+            };
+            format!("{} by {}{worth}", it.on, it.by)
+        };
+        let mut lines: Vec<String> = approvals.iter().map(line).collect();
+        if entry.is_promoted() && !entry.quarantine.is_empty() {
+            let what = match lines.is_empty() {
+                true => "not yet",
+                false => "not as it reads now",
+            };
+            lines.push(format!("{what}: `ken approve {}`", entry.id));
+        }
+        self.field("approved", &lines);
+        let Some(created) = &entry.created else {
+            return;
+        };
+        let sources: Vec<String> = created
+            .promoted_from
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        self.one("made from", &sources.join(", "));
+        if let Some(from) = &created.copied_from {
+            let from = format!("{} of project {}, by {}", from.entry, from.project, from.by);
+            self.one("copy of", &from);
+        }
+    }
+
     fn place(&mut self, entry: &Entry) {
         if let Some(created) = &entry.created {
             if let Some(alias) = &created.alias {
                 self.one("alias", alias.as_str());
             }
-            self.one(
-                "thread",
-                created.thread.as_ref().map_or("", |thread| thread.as_str()),
-            );
+            let thread = match (&created.thread, entry.thread()) {
+                (Some(thread), None) => format!("{thread} (promoted)"),
+                (Some(thread), Some(_)) => thread.to_string(),
+                (None, _) => String::new(),
+            };
+            self.one("thread", &thread);
             let (day, by) = (created.at.wall.date(), &created.by);
             self.one(
                 "added",

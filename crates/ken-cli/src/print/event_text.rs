@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use ken_core::event::{
-    Archived, Body, Cited, Confirmed, EventBlanked, KnowledgeDistilled, Linked, OverlaySet,
-    Proposed, QuarantineLifted, Recorded, Restored, Retracted, RetrievalMissed, Revised,
-    StatusChanged, Superseded,
+    ApprovalGranted, Archived, Body, Cited, Confirmed, EventBlanked, KnowledgeDistilled, Linked,
+    OverlaySet, Proposed, QuarantineLifted, Recorded, Restored, Retracted, RetrievalMissed, Revised,
+    ScopeChanged, StatusChanged, Superseded,
 };
 use ken_core::text::{Note, word};
 use serde::Serialize;
@@ -124,6 +124,16 @@ fn shelf_words(recorded: &Recorded) -> String {
     }
     if let Some(data) = event.get::<QuarantineLifted>() {
         return format!("let out of quarantine{}", because(Some(&data.reason)));
+    }
+    if let Some(data) = event.get::<ApprovalGranted>() {
+        let how = match data.signature {
+            Some(_) => "approved and signed",
+            None => "approved",
+        };
+        return format!("{how}: artifact {}", one_line(data.artifact.as_str()));
+    }
+    if let Some(data) = event.get::<ScopeChanged>() {
+        return format!("promoted: {} scope", word(&data.to));
     }
     if let Some(data) = event.get::<OverlaySet>() {
         return format!("mark {} {}", word(&data.overlay), word(&data.state));

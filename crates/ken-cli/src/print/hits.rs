@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use ken_core::entry::Entry;
 use ken_core::facts::{EntryFacts, Validity};
 use ken_core::time::Date;
 use ken_engine::search::Hit;
@@ -20,8 +21,9 @@ pub(crate) fn hit_text(hit: &Hit, today: Date, width: usize) -> String {
     let entry = &hit.entry;
     let status = entry.status.value;
     let kind = entry.kind().map_or("", ken_core::kind::Kind::name);
+    let label = if is_global(entry) { "  global" } else { "" };
     let mut out = format!(
-        "{}  {kind}  {}  {}\n",
+        "{}{label}  {kind}  {}  {}\n",
         styled(BOLD, entry.id),
         styled(status_style(status), status.name()),
         sureness(&hit.facts, today),
@@ -39,6 +41,12 @@ pub(crate) fn hit_text(hit: &Hit, today: Date, width: usize) -> String {
         let _ = writeln!(out, "{INDENT}{line}");
     }
     out
+}
+
+/// Returns whether an entry is a copy of what another project knows.
+fn is_global(entry: &Entry) -> bool {
+    let created = entry.created.as_ref();
+    created.is_some_and(|it| it.copied_from.is_some())
 }
 
 /// Returns the lines that say what contradicts a hit and why it matched.

@@ -42,6 +42,9 @@ pub(super) fn words(notice: &Notice) -> String {
         Notice::IndexRebuilt => {
             "the index was damaged or of another version and was built anew".to_owned()
         }
+        Notice::SignersNotCommitted => {
+            "`.ken/allowed_signers` is not committed and so not in force; no signature was asked for".to_owned()
+        }
         Notice::ModelMissing { why, served_by } => {
             let instead = match served_by {
                 Rung::None => "keywords alone answer, and its vectors are kept",

@@ -60,7 +60,8 @@ fn help_groups_commands_by_task() {
       quarantine   Look after entries the guard set apart
       revoke       Turn off everything from one author or origin, by one event
       friction     Record what got in the way, and count it
-      promote      Move knowledge from one memory to another, with approval
+      promote      Let knowledge reach further: workspace, global, another memory
+      approve      Approve what was put forward, or list what waits
 
     Keep files and ledger in step:
       sync         Turn edits of entry files into events and bring the files up to date

@@ -407,16 +407,3 @@ fn content_with_a_field_nobody_knows_is_refused_rather_than_dropped() {
             .contains("unknown field `colour`")
     );
 }
-
-#[test]
-fn promotion_of_anything_else_is_not_available_yet() {
-    let env = plain();
-    let args = ["promote", "--from", "semantic", "--to", "procedural"];
-    insta::assert_snapshot!(env.run(args), @"
-    exit: 2
-    ----- stderr -----
-    error: promoting semantic to procedural is not available yet; it is planned for release 0.6
-
-    hint: until then add the entry where it belongs, citing its source
-    ");
-}

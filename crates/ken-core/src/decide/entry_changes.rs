@@ -211,6 +211,11 @@ pub fn lift_quarantine(entry: &Entry, by: &Actor, reason: Note) -> Result<Draft,
     if entry.quarantine.is_empty() {
         return Err(Refusal::NotQuarantined(entry.id));
     }
+    let made = entry.created.as_ref().map(|it| it.event);
+    let mut worded = entry.revision.iter().copied().chain(made);
+    if entry.is_promoted() && worded.any(|id| entry.quarantine.contains(&id)) {
+        return Err(Refusal::ApprovalNeeded(entry.id));
+    }
     let lifts = entry.quarantine.clone();
     Ok(about(
         entry,

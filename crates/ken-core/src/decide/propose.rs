@@ -3,7 +3,7 @@
 use crate::citation::Citation;
 use crate::condition;
 use crate::content::{Content, Scope};
-use crate::event::{Body, Origin, Proposed, SourceRun};
+use crate::event::{Body, CopiedFrom, Origin, Proposed, SourceRun};
 use crate::id::{EntryId, EventId};
 use crate::kind::{Kind, Memory};
 use crate::status::Status;
@@ -30,6 +30,10 @@ pub struct Proposal {
     pub run: Option<SourceRun>,
     /// A tombstone a person overrides.
     pub overrides: Option<EntryId>,
+    /// The entries of another memory it is made from.
+    pub promoted_from: Vec<EntryId>,
+    /// The entry of a project it is a copy of.
+    pub copied_from: Option<CopiedFrom>,
 }
 
 impl Proposal {
@@ -45,6 +49,8 @@ impl Proposal {
             thread: None,
             run: None,
             overrides: None,
+            promoted_from: Vec::new(),
+            copied_from: None,
         }
     }
 }
@@ -67,6 +73,8 @@ pub fn propose(id: EventId, it: Proposal) -> Result<Draft, Refusal> {
         thread: it.thread,
         run: it.run,
         overrides: it.overrides,
+        promoted_from: it.promoted_from,
+        copied_from: it.copied_from,
     });
     Ok(Draft {
         about: vec![entry.into()],

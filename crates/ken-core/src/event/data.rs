@@ -183,6 +183,12 @@ data! {
         /// The tombstone a person overrode to let this in again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         overrides: Option<EntryId>,
+        /// The entries it was promoted from; it waits until a person who did not write it approves.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        promoted_from: Vec<EntryId>,
+        /// The entry of a project that it is a copy of.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        copied_from: Option<CopiedFrom>,
     }
     /// Some fields were worded anew.
     Revised {
@@ -312,9 +318,14 @@ data! {
     /// A person approved something an agent may not.
     ApprovalGranted {
         entry: EntryId,
+        /// The digest of the promotion artifact that was read.
         artifact: Note,
+        /// An SSH signature over the artifact.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
+        /// The content events whose wording was approved; an approval that names none approves nothing.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        covers: Vec<EventId>,
     }
     /// Everything from an origin or author was turned off, or on again.
     OriginRevoked { source: Source, state: Switch, replaces: Vec<EventId>, }
@@ -342,6 +353,17 @@ data! {
     DomainStrategyChanged { domain: String, strategy: Tag, replaces: Vec<EventId>, }
     /// A person trusts or distrusts a domain.
     DomainOverridden { domain: String, action: DomainAction, replaces: Vec<EventId>, }
+}
+
+/// Where a copy in another ledger came from; what it rested on there stays there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CopiedFrom {
+    /// The project's id.
+    pub project: Tag,
+    /// The entry there.
+    pub entry: EntryId,
+    /// Who wrote it there.
+    pub by: Actor,
 }
 
 /// The run an entry came out of and how that run ended.

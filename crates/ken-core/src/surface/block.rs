@@ -144,6 +144,10 @@ fn header(finding: &Finding<'_>, content: &Content) -> String {
     if let Some(created) = &finding.entry.created {
         words.push(format!("from {}", word(&created.origin)));
     }
+    let created = finding.entry.created.as_ref();
+    if let Some(from) = created.and_then(|it| it.copied_from.as_ref()) {
+        words.push(format!("global: another project's ({})", from.project));
+    }
     if from_failed_run(finding.entry) {
         words.push("from a failed run".to_owned());
     }

@@ -8,6 +8,7 @@ mod health_work;
 mod lifecycle;
 mod maintenance;
 mod pairs;
+mod promotion;
 mod requirements;
 mod sources;
 mod stage;

@@ -139,8 +139,13 @@ impl Engine {
                     return Ok(why);
                 }
                 let found: Vec<String> = admission.findings.into_iter().collect();
-                return Ok(found.join(", "));
+                if !found.is_empty() {
+                    return Ok(found.join(", "));
+                }
             }
+        }
+        if entry.is_promoted() {
+            return Ok("nobody has approved this wording yet".to_owned());
         }
         Ok("it was set apart when it was written".to_owned())
     }

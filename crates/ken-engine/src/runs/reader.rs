@@ -11,6 +11,7 @@ use ken_core::id::EntryId;
 use ken_core::review::ReviewPolicy;
 use ken_core::run::blind::{may_be_withheld, offer};
 use ken_core::run::{How, Manner, Member, Note, Offer, Run, Witness};
+use ken_core::text::Tag;
 use ken_ledger::layout::KEN_DIR;
 
 use super::admitted_note;
@@ -199,6 +200,11 @@ impl Engine {
             store.create_or_join(&id, &notes)?;
         }
         Ok(id)
+    }
+
+    /// Returns the thread of work `reader` is in.
+    pub fn thread_of(&self, reader: &Reader) -> Result<Option<Tag>, Error> {
+        Ok(self.open_run_of(reader)?.and_then(|run| run.thread))
     }
 
     /// Returns the run `reader` names, if it is open here.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ken_core::content::Scope;
 use ken_core::entry::Entry;
 use ken_core::event::Overlay;
 use ken_core::facts::{EntryFacts, Validity};
@@ -14,6 +15,7 @@ use ken_core::workspace::Workspace;
 use ken_index::{Candidate, Least, Rung, Thresholds};
 
 use super::{Answer, Floor, Hit, Search};
+use crate::config::ThreadVisibility;
 
 /// From here on an entry's words alone answer a query a person typed: `cargo xtask eval` finds one in
 /// a hundred unrelated questions there, and three quarters of the prose queries.
@@ -32,6 +34,7 @@ pub(super) struct Scorer<'a> {
     pub(super) workspace: &'a Workspace,
     /// What the code says about entries that rest on it.
     pub(super) validity: BTreeMap<EntryId, Validity>,
+    pub(super) threads: ThreadVisibility,
     pub(super) now: Timestamp,
     /// What was found in the same search.
     pub(super) beside: BTreeSet<EntryId>,
@@ -86,9 +89,21 @@ impl Scorer<'_> {
         if raw && !asked {
             return Some(Withheld::Raw);
         }
+        if self.is_of_another_thread(entry) {
+            return Some(Withheld::OtherThread);
+        }
         match score::withheld(entry, facts) {
             Some(Withheld::Changed | Withheld::Broken) if self.search.include_stale => None,
             why => why,
+        }
+    }
+
+    /// Returns whether an entry is kept to a thread that the question does not come from.
+    fn is_of_another_thread(&self, entry: &Entry) -> bool {
+        let kept = entry.scope.value == Scope::Thread && entry.thread().is_some();
+        match self.threads {
+            ThreadVisibility::Boost => false,
+            ThreadVisibility::Strict => kept && entry.thread() != self.search.thread.as_ref(),
         }
     }
 
@@ -106,10 +121,7 @@ impl Scorer<'_> {
         } else {
             relevance
         };
-        let thread = entry
-            .created
-            .as_ref()
-            .and_then(|created| created.thread.as_ref());
+        let thread = entry.thread();
         let found = Match {
             semantic: relevance,
             in_thread: thread.is_some() && thread == self.search.thread.as_ref(),

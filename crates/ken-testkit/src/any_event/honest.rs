@@ -1,5 +1,7 @@
 //! What a replica of this build does: through `ken_core::decide` where there is a function for it.
 
+use std::collections::BTreeSet;
+
 use ken_core::citation::Evidence;
 use ken_core::content::Scope;
 use ken_core::decide::{self, Proposal};
@@ -46,6 +48,7 @@ pub(super) const ACTIONS: &[Action] = &[
     undo,
     undo,
     lift,
+    approve,
     merge,
     succeed,
     reanchor,
@@ -91,6 +94,11 @@ fn propose(play: &mut Play, turn: &mut Turn) -> Option<()> {
             outcome: Some(Outcome::Failed),
         }),
         overrides: None,
+        promoted_from: match play.entries.first() {
+            Some(source) if turn.choice.one_in(3) => vec![*source],
+            Some(_) | None => Vec::new(),
+        },
+        copied_from: None,
     };
     let id = play.fresh_id(turn);
     let draft = decide::propose(id, proposal).ok()?;
@@ -257,6 +265,14 @@ fn lift(play: &mut Play, turn: &mut Turn) -> Option<()> {
     let entry = play.pick_entry(turn)?;
     let reason = play.text("looked at {}");
     let draft = decide::lift_quarantine(&entry, &turn.by, reason).ok()?;
+    play.write(turn, draft);
+    Some(())
+}
+
+fn approve(play: &mut Play, turn: &mut Turn) -> Option<()> {
+    let entry = play.pick_entry(turn)?;
+    // Now and then somebody approves their own words: the fold must not count that.
+    let draft = decide::approve(&entry, &BTreeSet::new(), &turn.by, None).ok()?;
     play.write(turn, draft);
     Some(())
 }

@@ -2,9 +2,9 @@
 
 use ken_core::decide::Draft;
 use ken_core::event::{
-    ArchiveReason, Archived, BlankReason, Body, Channel, Confirmed, Event, EventBlanked, Linked,
-    Overlay, OverlaySet, Proposed, Provenance, QuarantineLifted, Recorded, Relation, Restored,
-    Revised, StatusChanged, Subject, Switch,
+    ApprovalGranted, ArchiveReason, Archived, BlankReason, Body, Channel, Confirmed, Event,
+    EventBlanked, Linked, Overlay, OverlaySet, Proposed, Provenance, QuarantineLifted, Recorded,
+    Relation, Restored, Revised, StatusChanged, Subject, Switch,
 };
 use ken_core::id::{EntryId, EventId, IdSource};
 use ken_core::status::Status;
@@ -71,7 +71,7 @@ fn wild_reference(play: &mut Play, turn: &mut Turn) -> Option<()> {
     let id = play.fresh_id(turn);
     let ids = wild_ids(play, turn, id);
     let on = play.now(turn.replica).date();
-    let body = match turn.choice.below(7) {
+    let body = match turn.choice.below(8) {
         0 => Body::StatusChanged(StatusChanged {
             to: Status::Stale,
             replaces: ids,
@@ -100,6 +100,12 @@ fn wild_reference(play: &mut Play, turn: &mut Turn) -> Option<()> {
         5 => Body::QuarantineLifted(QuarantineLifted {
             lifts: ids,
             reason: play.text("let {} out"),
+        }),
+        6 => Body::ApprovalGranted(ApprovalGranted {
+            entry,
+            artifact: play.text("read {}"),
+            signature: None,
+            covers: ids,
         }),
         _ => Body::Linked(Linked {
             to: entry,

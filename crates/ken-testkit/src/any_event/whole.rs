@@ -164,6 +164,7 @@ fn run(play: &mut Play, turn: &mut Turn) -> Body {
             entry,
             artifact: play.text("read {}"),
             signature: None,
+            covers: Vec::new(),
         }),
         4 => Body::KnowledgeDistilled(KnowledgeDistilled {
             entry,

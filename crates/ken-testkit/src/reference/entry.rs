@@ -1,17 +1,18 @@
 //! One entry, each of its parts by a scan of its own over events in canonical order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::citation::Citation;
 use ken_core::content::Scope;
 use ken_core::entry::{
-    Archival, Confirmation, Created, Entry, History, Link, Mark, Ranked, Retraction, Tallies,
+    Approval, Archival, Confirmation, Created, Entry, History, Link, Mark, Ranked, Retraction,
+    Tallies,
 };
 use ken_core::event::{
-    ArchiveReason, Archived, Arm, Body, Cited, ConfidenceReset, Confirmed, Event, Feedback,
-    FeedbackGiven, Linked, Merged, Origin, Overlay, OverlaySet, Proposed, Provenance,
-    QuarantineLifted, Restored, Retracted, Revised, RunEffects, ScopeChanged, StatusChanged,
-    Superseded,
+    ApprovalGranted, ArchiveReason, Archived, Arm, Body, Cited, ConfidenceReset, Confirmed, Event,
+    Feedback, FeedbackGiven, Linked, Merged, Origin, Overlay, OverlaySet, Proposed, Provenance,
+    QuarantineLifted, Reanchored, Restored, Retracted, Revised, RunEffects, ScopeChanged,
+    StatusChanged, Superseded,
 };
 use ken_core::id::{EntryId, EventId};
 use ken_core::status::Status;
@@ -38,7 +39,7 @@ pub(super) fn entry(id: EntryId, events: &[&Event]) -> Entry {
         confirmation: confirmation(events),
         archived: archived(events),
         retracted: retracted(events),
-        quarantine: quarantine(events),
+        quarantine: quarantine(id, events),
         links: links(id, events),
         overlays: overlays(events),
         merged_from: merges
@@ -57,6 +58,10 @@ pub(super) fn entry(id: EntryId, events: &[&Event]) -> Entry {
             .filter(|(_, data)| data.old == id && data.new != id)
             .map(|(_, data)| data.new)
             .next_back(),
+        approvals: approvals(id, events)
+            .into_iter()
+            .map(|(approval, _)| approval)
+            .collect(),
         tallies: tallies(id, events),
         history: history(events),
     }
@@ -90,6 +95,8 @@ fn created(id: EntryId, events: &[&Event]) -> Option<Created> {
         alias: data.alias.clone(),
         thread: data.thread.clone(),
         run: data.run.clone(),
+        promoted_from: data.promoted_from.clone(),
+        copied_from: data.copied_from.clone(),
     })
 }
 
@@ -251,17 +258,80 @@ fn retracted(events: &[&Event]) -> Option<Retraction> {
     })
 }
 
-fn quarantine(events: &[&Event]) -> Vec<EventId> {
+fn quarantine(id: EntryId, events: &[&Event]) -> Vec<EventId> {
     let lifted: Vec<EventId> = of_type::<QuarantineLifted>(events)
         .iter()
         .filter(|(event, _)| event.by.is_human())
         .flat_map(|(_, data)| data.lifts.clone())
         .collect();
+    let approved: Vec<EventId> = approvals(id, events)
+        .into_iter()
+        .flat_map(|(_, covered)| covered)
+        .collect();
+    let promoted = created(id, events).is_some_and(|it| !it.promoted_from.is_empty());
     events
         .iter()
-        .filter(|event| event.is_quarantined() && !lifted.contains(&event.id))
+        .filter(|event| {
+            let set_apart = event.is_quarantined() && !lifted.contains(&event.id);
+            let unread = promoted && is_worded(id, event);
+            (set_apart || unread) && !approved.contains(&event.id)
+        })
         .map(|event| event.id)
         .collect()
+}
+
+/// Returns whether an event words the entry, by proposal, revision or merge.
+fn is_worded(id: EntryId, event: &Event) -> bool {
+    let merged = event.get::<Merged>();
+    event.get::<Proposed>().is_some()
+        || event.get::<Revised>().is_some()
+        || merged.is_some_and(|data| data.target == id)
+}
+
+/// Returns the approvals that count, each with the wordings it covers.
+fn approvals(id: EntryId, events: &[&Event]) -> Vec<(Approval, Vec<EventId>)> {
+    let mut found = Vec::new();
+    for (event, data) in of_type::<ApprovalGranted>(events) {
+        if data.entry != id || !event.by.is_human() || event.is_quarantined() {
+            continue;
+        }
+        let past = past_of(id, &data.covers, events);
+        let covered: Vec<&&Event> = events
+            .iter()
+            .filter(|it| past.contains(&it.id) && is_worded(id, it))
+            .collect();
+        if covered.is_empty() || covered.iter().any(|it| it.by == event.by) {
+            continue;
+        }
+        let approval = Approval {
+            event: event.id,
+            by: event.by.clone(),
+            on: event.at.wall.date(),
+            artifact: data.artifact.clone(),
+            signature: data.signature.clone(),
+            covers: data.covers.clone(),
+        };
+        found.push((approval, covered.iter().map(|it| it.id).collect()));
+    }
+    found
+}
+
+/// Returns `named` and everything those writes were based on, step by step until nothing new turns up.
+fn past_of(id: EntryId, named: &[EventId], events: &[&Event]) -> BTreeSet<EventId> {
+    let mut past: BTreeSet<EventId> = named.iter().copied().collect();
+    loop {
+        let before = past.clone();
+        for event in events.iter().filter(|it| before.contains(&it.id)) {
+            let revised = event.get::<Revised>().map(|data| &data.replaces);
+            let merged = event.get::<Merged>().filter(|data| data.target == id);
+            let followed = event.get::<Reanchored>().map(|data| &data.replaces);
+            let based = revised.or(followed).or(merged.map(|data| &data.replaces));
+            past.extend(based.into_iter().flatten().copied());
+        }
+        if past == before {
+            return past;
+        }
+    }
 }
 
 /// Returns the links that leave from `id`, the first entry a link names.

@@ -125,6 +125,7 @@ impl EntryInput {
             Some(id) => Some(engine.find(id)?.id),
             None => None,
         };
+        let scope = scope_of(self.scope)?;
         let mut content = Content::new(self.statement_of(kind)?);
         content.detail = self.detail_of(kind, engine)?;
         let citations = citations(self.provenance, &self.cite, by, engine.now())?;
@@ -140,11 +141,13 @@ impl EntryInput {
             content,
             citations,
             origin: Origin::of(by),
-            scope: self.scope.unwrap_or_default(),
+            scope,
             alias: self.id,
             thread: self.thread,
             run: None,
             overrides,
+            promoted_from: Vec::new(),
+            copied_from: None,
         })
     }
 
@@ -283,6 +286,15 @@ fn check_schema_version(version: Option<&str>) -> Result<(), Failure> {
             "schema_version {version} cannot be written; this ken writes {SCHEMA_VERSION}"
         ))),
         Some(_) | None => Ok(()),
+    }
+}
+
+/// Returns how far a new entry reaches: nothing is everybody's before it has proven itself here.
+fn scope_of(wanted: Option<Scope>) -> Result<Scope, Failure> {
+    match wanted.unwrap_or_default() {
+        Scope::Global => Err(Failure::usage("a new entry is not global")
+            .with_hint("add it here; `ken promote ID --to global` copies it later")),
+        near @ (Scope::Thread | Scope::Workspace) => Ok(near),
     }
 }
 

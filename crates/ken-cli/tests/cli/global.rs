@@ -1,0 +1,226 @@
+//! The global ledger: what more than one project knows, read beside every repository's own.
+
+use std::path::{Path, PathBuf};
+
+use ken_testkit::test_env::{Run, TestEnv};
+
+use crate::support::{empty, lesson};
+
+const CENTS: &str = "Amounts of money are integers in cents";
+
+/// A project whose user keeps the global ledger in `folder`.
+fn project(folder: &Path, seed: u64) -> TestEnv {
+    let global = folder.display().to_string();
+    let env = empty().seed(seed).env("KEN_GLOBAL", &global).in_git();
+    let _ = env.run(["init"]).success();
+    env
+}
+
+/// Two projects of one user, and the folder between them.
+fn two() -> (TestEnv, TestEnv, PathBuf) {
+    let first = empty();
+    let folder = first.root().join("../global");
+    let folder = std::path::absolute(folder).expect("a path");
+    let one = first
+        .seed(100)
+        .env("KEN_GLOBAL", &folder.display().to_string())
+        .in_git();
+    let _ = one.run(["init"]).success();
+    let other = project(&folder, 200);
+    (one, other, folder)
+}
+
+fn promote(env: &TestEnv, id: &str, more: &[&str]) -> Run {
+    let args = ["promote", id, "--to", "global"];
+    env.run(args.iter().chain(more).copied())
+}
+
+fn search(env: &TestEnv, query: &str) -> serde_json::Value {
+    env.run(["search", query, "--format", "json"])
+        .success()
+        .json()
+}
+
+/// Adds an anchored lesson that a person confirmed, and returns its id.
+fn proven(env: &TestEnv, statement: &str) -> String {
+    env.write("src/pay.rs", "pub fn charge() {}\n");
+    let args = ["add", "--kind", "learning", "--cite", "commit:3fce3b5"];
+    let args = args.into_iter().chain(["--anchor", "src/pay.rs#charge"]);
+    let args = args.chain(["--depends-on", "file:src/pay.rs", "--verify"]);
+    let args = args.chain(["Read src/pay.rs.", "--tag", "money", "--statement"]);
+    let id = env.run(args.chain([statement])).success().line();
+    let _ = env.run(["confirm", &id]).success();
+    id
+}
+
+#[test]
+fn scp_01_scp_02_a_person_sends_what_others_need_and_nothing_of_the_repository_goes_along() {
+    let (one, other, folder) = two();
+    let id = proven(&one, CENTS);
+    insta::assert_snapshot!(promote(&one, &id, &[]), @"
+    exit: 1
+    ----- stderr -----
+    error: L-t2ampxn3 is not promoted: only this project knows it, and everybody's knowledge is what at least 2 know
+
+    hint: `--anyway` says that others need it, too; only a person may
+    ");
+    assert!(!folder.exists(), "nothing was written");
+    let by_agent = promote(&one, &id, &["--anyway", "--by", "agent:codex"]);
+    assert_eq!(by_agent.exit, 1, "{by_agent}");
+    insta::assert_snapshot!(promote(&one, &id, &["--anyway"]), @"
+    exit: 0
+    ----- stdout -----
+    L-p8g2ek23
+    ----- stderr -----
+    copied to the global ledger as a candidate, without evidence: other repositories are shown it below what they know themselves
+    ");
+    let found = search(&other, "money in cents");
+    let copy = &found["global"][0]["entry"];
+    assert_eq!(copy["statement"], CENTS);
+    assert_eq!(copy["status"]["value"], "candidate", "trust does not rise");
+    assert_eq!(copy["created"]["origin"], "import");
+    assert_eq!(copy["created"]["copied_from"]["entry"], id.as_str());
+    assert_eq!(
+        copy["created"]["copied_from"]["by"],
+        "human:ada@example.org"
+    );
+    let text = copy.to_string();
+    for left in ["src/pay.rs", "3fce3b5", "Read "] {
+        assert!(!text.contains(left), "{left}: {text}");
+    }
+    let again = promote(&one, &id, &["--anyway"]);
+    assert_eq!(again.exit, 1, "it reaches that far already: {again}");
+}
+
+#[test]
+fn scp_02_a_second_project_that_knows_it_needs_no_persons_word() {
+    let (one, other, _) = two();
+    let id = proven(&one, CENTS);
+    let copy = promote(&one, &id, &["--anyway"]).success().line();
+    let theirs = proven(&other, "Amounts of money are integers, in cents.");
+    let run = promote(
+        &other,
+        &theirs,
+        &["--by", "agent:codex", "--format", "json"],
+    );
+    let told = run.success().json();
+    assert_eq!(told["copied"], false);
+    assert_eq!(told["projects"], 2);
+    assert_eq!(told["global"]["id"], copy.as_str());
+}
+
+#[test]
+fn scp_03_c10_what_other_projects_know_stands_below_labelled_and_discounted() {
+    let (one, other, _) = two();
+    let id = proven(&one, CENTS);
+    let copy = promote(&one, &id, &["--anyway"]).success().line();
+    let own = lesson(
+        &other,
+        "The money service answers in cents only after warming up",
+    );
+    insta::assert_snapshot!(other.run(["search", "money in cents", "--mean"]), @"
+    exit: 0
+    ----- stdout -----
+    L-d1txc8wm  learning  candidate  ▮▮▮▯▯ 0.50  ? unchecked, confirmed today
+      The money service answers in cents only after warming up
+      has every word, meaning 0.70
+    From the global ledger (other projects; not checked here):
+    L-v063ejrv  global  learning  candidate  ▮▮▮▯▯ 0.50  ? unchecked, confirmed today
+      Amounts of money are integers in cents
+      has every word, meaning 0.83
+    ----- stderr -----
+    hint: `ken show L-d1txc8wm` shows all of it
+    ");
+    let found = search(&other, "money in cents");
+    assert_eq!(found["results"][0]["id"], own.as_str());
+    let parts = found["global"][0]["signals"]["parts"]
+        .as_array()
+        .expect("parts");
+    let lost = parts
+        .iter()
+        .find(|it| it["name"] == "global")
+        .expect("a part");
+    assert!(lost["adds"].as_f64().expect("a number") < 0.0);
+    let context = other.run(["search", "money in cents", "--context"]).stdout;
+    let line = context.lines().find(|it| it.contains(&copy)).expect("it");
+    assert!(line.contains("global: another project's (p-"), "{context}");
+    let brief = other
+        .run(["brief", "store amounts of money in cents"])
+        .stdout;
+    assert!(brief.contains(&copy), "{brief}");
+    let capped = other.run([
+        "search",
+        "money in cents",
+        "--limit",
+        "1",
+        "--format",
+        "json",
+    ]);
+    assert!(capped.json().get("global").is_none(), "the cap is for both");
+    let shown = other.run(["show", &copy]).success().stdout;
+    assert!(shown.contains("copy of"), "{shown}");
+}
+
+#[test]
+fn scp_03_a_project_is_not_told_its_own_lesson_twice() {
+    let (one, _, _) = two();
+    let id = proven(&one, CENTS);
+    let _ = promote(&one, &id, &["--anyway"]).success();
+    let found = search(&one, "money in cents");
+    assert_eq!(found["results"][0]["id"], id.as_str());
+    assert!(found.get("global").is_none(), "{found}");
+}
+
+#[test]
+fn nobody_without_a_global_ledger_pays_for_one() {
+    let (one, _, folder) = two();
+    let _ = lesson(&one, CENTS);
+    let found = search(&one, "money in cents");
+    assert!(found.get("global").is_none());
+    assert!(!folder.exists(), "reading makes none");
+}
+
+#[test]
+fn a_global_ledger_that_cannot_be_read_takes_nothing_from_an_answer() {
+    let (one, _, folder) = two();
+    let id = lesson(&one, CENTS);
+    std::fs::create_dir_all(folder.join(".ken")).expect("a folder");
+    std::fs::write(folder.join(".ken/VERSION"), "99.0.0\n").expect("a file");
+    let run = one.run(["search", "money in cents"]).success();
+    assert!(run.stdout.contains(&id), "{run}");
+    assert!(
+        run.stderr.contains("the global ledger was not asked"),
+        "{run}"
+    );
+}
+
+#[test]
+fn scp_10_norms_unproven_and_threads_entries_do_not_go_global() {
+    let (one, _, _) = two();
+    let unproven = lesson(&one, CENTS);
+    let run = promote(&one, &unproven, &[]);
+    assert!(run.stderr.contains("has not proven itself"), "{run}");
+    let args = [
+        "add",
+        "--kind",
+        "commit-norm",
+        "--cite",
+        "pr:1",
+        "--statement",
+    ];
+    let norm = one.run(args.into_iter().chain(["Squash commits."])).line();
+    let run = promote(&one, &norm, &["--anyway"]);
+    assert_eq!(run.exit, 1, "{run}");
+    assert!(run.stderr.contains("stays in it"), "{run}");
+}
+
+#[test]
+fn the_folder_is_the_users_data_folder_unless_a_variable_says_otherwise() {
+    let env = empty().in_git();
+    let _ = env.run(["init"]).success();
+    let id = proven(&env, CENTS);
+    let _ = promote(&env, &id, &["--anyway"]).success();
+    let home = env.root().join("../home/.local/share/ken/global/.ken");
+    assert!(home.join("VERSION").exists());
+    assert!(!home.join("../.gitattributes").exists(), "outside git");
+}

@@ -1,0 +1,385 @@
+//! How far knowledge reaches, and who decides that what was observed becomes a norm.
+
+use std::collections::BTreeSet;
+
+use ken_core::content::Scope;
+use ken_core::decide::{self, Refusal};
+use ken_core::entry::Entry;
+use ken_core::event::{
+    ApprovalGranted, Body, Channel, Confirmed, Event, Origin, Provenance, QuarantineLifted,
+    Recorded, Revised, ScopeChanged,
+};
+use ken_core::facts::{Beta, EntryFacts, Validity};
+use ken_core::fold::fold_entry;
+use ken_core::id::{EntryId, EventId};
+use ken_core::kind::Kind;
+use ken_core::promotion::{
+    Artifact, CONFIDENCE_MIN, PROVEN_MEAN, Unfit, exported, origin_of_copy, unfit,
+};
+use ken_core::score::{Boosts, Draw, Match, Signals, Weights};
+use ken_core::status::Status;
+use ken_core::time::Timestamp;
+use ken_testkit::build::Scribe;
+
+const NORM: &str = "Format before you commit";
+
+fn fold(id: EntryId, copies: &[Recorded]) -> Entry {
+    let events: Vec<&Event> = copies.iter().map(|it| &it.event).collect();
+    fold_entry(id, events).unwrap()
+}
+
+/// A norm that `by` put forward from a friction entry.
+fn put_forward(scribe: &mut Scribe, by: &str) -> (EntryId, Vec<Recorded>) {
+    let (source, _) = scribe.propose_with(Kind::Friction, "The formatter failed", |_| {});
+    scribe.by(by);
+    let (id, copy) = scribe.propose_with(Kind::CommitNorm, NORM, |data| {
+        data.promoted_from = vec![source];
+    });
+    (id, vec![copy])
+}
+
+fn approval(scribe: &mut Scribe, by: &str, entry: EntryId, covers: &[EventId]) -> Recorded {
+    scribe.by(by);
+    let body = Body::ApprovalGranted(ApprovalGranted {
+        entry,
+        artifact: "b3:read".parse().unwrap(),
+        signature: None,
+        covers: covers.to_vec(),
+    });
+    scribe.about(entry, body)
+}
+
+#[test]
+fn gat_09_what_came_from_friction_waits_for_a_person_who_did_not_write_it() {
+    for (author, approver, counts) in [
+        ("agent:codex/1", "human:bob", true),
+        ("human:ada", "human:bob", true),
+        ("human:ada", "human:ada", false),
+        ("agent:codex/1", "agent:claude-code/7", false),
+        ("agent:codex/1", "ci:main", false),
+        ("agent:codex/1", "peer:other", false),
+        ("agent:codex/1", "import:wiki", false),
+    ] {
+        let mut scribe = Scribe::new(7);
+        let (id, mut copies) = put_forward(&mut scribe, author);
+        let waiting = fold(id, &copies);
+        assert_eq!(waiting.quarantine, [copies[0].event.id], "admitted or not");
+        assert!(!waiting.is_live());
+        copies.push(approval(&mut scribe, approver, id, &waiting.revision));
+        let after = fold(id, &copies);
+        assert_eq!(after.is_live(), counts, "{approver} approves {author}");
+        assert_eq!(after.approvals.len(), usize::from(counts));
+    }
+}
+
+#[test]
+fn gat_09_lifting_a_quarantine_is_no_approval() {
+    let mut scribe = Scribe::new(7);
+    let (id, mut copies) = put_forward(&mut scribe, "agent:codex/1");
+    let waiting = fold(id, &copies);
+    let bob = "human:bob".parse().unwrap();
+    let refused = decide::lift_quarantine(&waiting, &bob, "I looked".parse().unwrap());
+    assert_eq!(refused, Err(Refusal::ApprovalNeeded(id)));
+    scribe.by("human:bob");
+    let body = Body::QuarantineLifted(QuarantineLifted {
+        lifts: waiting.quarantine,
+        reason: "written by hand".parse().unwrap(),
+    });
+    copies.push(scribe.about(id, body));
+    assert!(!fold(id, &copies).is_live(), "not even by hand");
+}
+
+#[test]
+fn gat_09_an_approval_covers_the_wording_it_names_and_no_later_one() {
+    let mut scribe = Scribe::new(7);
+    let (id, mut copies) = put_forward(&mut scribe, "agent:codex/1");
+    let first = fold(id, &copies).revision;
+    copies.push(approval(&mut scribe, "human:bob", id, &first));
+    assert!(fold(id, &copies).is_live());
+    scribe.by("human:ada");
+    let body = Body::Revised(Revised {
+        changes: ken_core::content::Changes {
+            statement: Some("Never format anything".parse().unwrap()),
+            ..Default::default()
+        },
+        replaces: first,
+        channel: Channel::HandEdit,
+        reason: None,
+        origin: None,
+    });
+    copies.push(scribe.about(id, body));
+    let reworded = fold(id, &copies);
+    assert!(!reworded.is_live(), "a new wording waits again");
+    copies.push(approval(&mut scribe, "human:ada", id, &reworded.revision));
+    assert!(!fold(id, &copies).is_live(), "her own words");
+    copies.push(approval(&mut scribe, "human:bob", id, &reworded.revision));
+    assert!(fold(id, &copies).is_live());
+}
+
+#[test]
+fn an_approval_that_names_no_wording_or_another_entry_approves_nothing() {
+    let mut scribe = Scribe::new(7);
+    let (id, mut copies) = put_forward(&mut scribe, "agent:codex/1");
+    copies.push(approval(&mut scribe, "human:bob", id, &[]));
+    let unknown = scribe.next_id();
+    copies.push(approval(&mut scribe, "human:bob", id, &[unknown]));
+    let (other, _) = scribe.propose("something else");
+    let revision = fold(id, &copies).revision;
+    let mut stray = approval(&mut scribe, "human:bob", other, &revision);
+    stray.event.about.push(id.into());
+    copies.push(Recorded::new(stray.event));
+    assert!(fold(id, &copies).approvals.is_empty());
+    assert!(!fold(id, &copies).is_live());
+}
+
+#[test]
+fn gat_09_deciding_to_approve_refuses_agents_machines_and_authors() {
+    let mut scribe = Scribe::new(7);
+    let (id, mut copies) = put_forward(&mut scribe, "human:ada");
+    let waiting = fold(id, &copies);
+    let actor = |text: &str| text.parse().unwrap();
+    let authors = BTreeSet::from([actor("human:ada")]);
+    let as_whom = |by: &str| decide::approve(&waiting, &authors, &actor(by), None);
+    assert!(matches!(
+        as_whom("agent:codex/1"),
+        Err(Refusal::PersonNeeded { .. })
+    ));
+    assert!(matches!(
+        as_whom("ci:main"),
+        Err(Refusal::PersonNeeded { .. })
+    ));
+    assert!(matches!(
+        as_whom("human:ada"),
+        Err(Refusal::OwnWords { .. })
+    ));
+    let draft = as_whom("human:bob").unwrap();
+    scribe.by("human:bob");
+    copies.push(scribe.write(draft.about, draft.body));
+    let approved = fold(id, &copies);
+    assert!(approved.is_live());
+    let digest = Artifact::of(&approved).unwrap().digest();
+    assert_eq!(approved.approvals[0].artifact.as_str(), digest);
+}
+
+#[test]
+fn an_artifact_follows_from_the_ledger_and_changes_with_the_wording() {
+    let mut scribe = Scribe::new(7);
+    let (id, copies) = put_forward(&mut scribe, "agent:codex/1");
+    let entry = fold(id, &copies);
+    let artifact = Artifact::of(&entry).unwrap();
+    assert_eq!(Artifact::of(&entry).unwrap().bytes(), artifact.bytes());
+    let read: serde_json::Value = serde_json::from_slice(&artifact.bytes()).unwrap();
+    assert_eq!(read["schema"], "ken.promotion.v1");
+    assert_eq!(read["content"]["statement"], NORM);
+    assert_eq!(read["to"], "procedural");
+    assert_eq!(read["sources"].as_array().unwrap().len(), 1);
+    let mut other = entry.clone();
+    other.content.as_mut().unwrap().statement = "Never format".parse().unwrap();
+    assert_ne!(Artifact::of(&other).unwrap().digest(), artifact.digest());
+}
+
+fn of_thread(scribe: &mut Scribe, statement: &str) -> (EntryId, Recorded) {
+    scribe.propose_with(Kind::Learning, statement, |data| {
+        data.thread = Some("billing".parse().unwrap());
+        data.scope = Scope::Thread;
+    })
+}
+
+fn facts(entry: &Entry, alpha: f64) -> EntryFacts {
+    let mut facts = EntryFacts::of(entry, None, Timestamp::default());
+    facts.posterior = Beta { alpha, beta: 5.0 };
+    facts
+}
+
+#[test]
+fn scp_04_scp_07_scp_08_promotion_clears_the_thread_and_loses_its_bonus() {
+    let mut scribe = Scribe::new(7);
+    let (id, copy) = of_thread(&mut scribe, "Amounts are cents");
+    let before = fold_entry(id, [&copy.event]).unwrap();
+    assert_eq!(before.thread().unwrap().as_str(), "billing");
+    let draft = decide::widen(&before, &facts(&before, 9.0), None, Scope::Workspace, None);
+    let Body::ScopeChanged(ScopeChanged { to, replaces }) = draft.as_ref().unwrap().body.clone()
+    else {
+        panic!("a change of scope");
+    };
+    assert_eq!((to, replaces), (Scope::Workspace, vec![copy.event.id]));
+    let draft = draft.unwrap();
+    let promoted = scribe.write(draft.about, draft.body);
+    let after = fold_entry(id, [&copy.event, &promoted.event]).unwrap();
+    assert_eq!(after.thread(), None);
+    assert_eq!(
+        after
+            .created
+            .as_ref()
+            .unwrap()
+            .thread
+            .as_ref()
+            .unwrap()
+            .as_str(),
+        "billing"
+    );
+    let score = |in_thread: bool| {
+        let found = Match {
+            semantic: 0.5,
+            in_thread,
+        };
+        let signals = Signals::of(
+            &facts(&before, 9.0),
+            found,
+            Draw::Mean,
+            Timestamp::default(),
+        );
+        signals
+            .explain(&Weights::default(), Boosts::default())
+            .score
+    };
+    assert!((score(true) - score(false) - 0.07).abs() < 1e-9);
+}
+
+#[test]
+fn scp_05_an_entry_without_a_thread_is_the_whole_workspaces() {
+    let mut scribe = Scribe::new(7);
+    let (id, copy) = scribe.propose("Amounts are cents");
+    let entry = fold_entry(id, [&copy.event]).unwrap();
+    assert_eq!(
+        (entry.thread(), entry.scope.value),
+        (None, Scope::Workspace)
+    );
+    let why = unfit(&entry, &facts(&entry, 9.0), None, Scope::Workspace);
+    assert_eq!(why, Some(Unfit::NoFurther));
+}
+
+#[test]
+fn scp_10_low_confidence_and_what_belongs_to_one_thread_are_not_promoted() {
+    let proven = 5.0 * PROVEN_MEAN / (1.0 - PROVEN_MEAN) + 0.01;
+    let fair = 5.0 * CONFIDENCE_MIN / (1.0 - CONFIDENCE_MIN);
+    let unproven = Unfit::Unproven { hundredths: 50 };
+    for (alpha, found, statement, expected) in [
+        (proven, 0, "Amounts are cents", None),
+        (
+            proven - 0.02,
+            0,
+            "Amounts are cents",
+            Some(Unfit::Unproven { hundredths: 54 }),
+        ),
+        (fair, 0, "Amounts are cents", Some(unproven)),
+        (fair, 1, "Amounts are cents", None),
+        (
+            fair - 0.01,
+            1,
+            "Amounts are cents",
+            Some(Unfit::LowConfidence { hundredths: 49 }),
+        ),
+        (
+            proven,
+            1,
+            "In this thread amounts are cents",
+            Some(Unfit::Tied("this thread".into())),
+        ),
+        (
+            proven,
+            1,
+            "The billing work wants cents",
+            Some(Unfit::Tied("billing".into())),
+        ),
+        (proven, 1, "Pre-billing and billings want cents", None),
+    ] {
+        let mut scribe = Scribe::new(7);
+        let (id, copy) = of_thread(&mut scribe, statement);
+        let mut copies = vec![copy];
+        for _ in 0..found {
+            let body = Body::Confirmed(Confirmed {
+                provenance: Provenance::Independent,
+                on: Timestamp::default().date(),
+                run: None,
+                withdraws: Vec::new(),
+            });
+            copies.push(scribe.about(id, body));
+        }
+        let entry = fold(id, &copies);
+        let why = unfit(&entry, &facts(&entry, alpha), None, Scope::Workspace);
+        assert_eq!(why, expected, "{alpha} {found} {statement}");
+    }
+}
+
+#[test]
+fn scp_10_contradicted_fallen_and_invalid_entries_stay_whoever_asks() {
+    let mut scribe = Scribe::new(7);
+    let (id, copy) = of_thread(&mut scribe, "Amounts are cents");
+    let (other, _) = scribe.propose("Amounts are euros");
+    let entry = fold_entry(id, [&copy.event]).unwrap();
+    let good = facts(&entry, 9.0);
+    let changed = EntryFacts {
+        validity: Validity::Changed,
+        ..good.clone()
+    };
+    let stale = EntryFacts {
+        status: Status::Stale,
+        ..good.clone()
+    };
+    let bob = "human:bob".parse().unwrap();
+    for (facts, against, expected) in [
+        (&good, Some(other), Unfit::Contradicted(other)),
+        (&changed, None, Unfit::Invalid),
+        (&stale, None, Unfit::Fallen("stale")),
+    ] {
+        let refused = decide::widen(&entry, facts, against, Scope::Workspace, Some(&bob));
+        let why = expected;
+        assert_eq!(refused, Err(Refusal::Unfit { entry: id, why }));
+    }
+}
+
+#[test]
+fn scp_10_only_a_person_overrides_and_only_judgement() {
+    let mut scribe = Scribe::new(7);
+    let (id, copy) = of_thread(&mut scribe, "Amounts are cents");
+    let entry = fold_entry(id, [&copy.event]).unwrap();
+    let unproven = facts(&entry, 5.0);
+    let with = |by: &str| {
+        let by = by.parse().unwrap();
+        decide::widen(&entry, &unproven, None, Scope::Workspace, Some(&by))
+    };
+    assert!(with("human:bob").is_ok());
+    assert!(matches!(
+        with("agent:codex/1"),
+        Err(Refusal::PersonNeeded { .. })
+    ));
+}
+
+#[test]
+fn scp_01_only_what_can_be_true_elsewhere_goes_global_and_trust_does_not_rise() {
+    for (kind, goes) in [
+        (Kind::Learning, true),
+        (Kind::Incident, true),
+        (Kind::CommitNorm, false),
+        (Kind::RiskTier, false),
+    ] {
+        let mut scribe = Scribe::new(7);
+        let (id, copy) = scribe.propose_with(kind, "Amounts are cents", |_| {});
+        let entry = fold_entry(id, [&copy.event]).unwrap();
+        let why = unfit(&entry, &facts(&entry, 9.0), None, Scope::Global);
+        assert_eq!(why.is_none(), goes, "{kind:?}: {why:?}");
+    }
+    for origin in Origin::BY_TRUST {
+        let copy = origin_of_copy(origin);
+        assert_eq!(copy.least(Origin::Import), copy, "never above an import");
+        assert_eq!(copy.least(origin), copy, "never above its source");
+    }
+}
+
+#[test]
+fn what_a_copy_says_holds_nothing_of_the_repository_it_came_from() {
+    let mut scribe = Scribe::new(7);
+    let (id, copy) = scribe.propose_with(Kind::Learning, "Amounts are cents", |data| {
+        let target: ken_core::anchor::Target = "src/pay.rs".parse().unwrap();
+        data.content.evidence = vec![target.into()];
+        data.content.verify = vec!["Read src/pay.rs".parse().unwrap()];
+        data.content.depends_on = vec!["file:src/pay.rs".parse().unwrap()];
+        data.content.tags = ["money".parse().unwrap()].into();
+    });
+    let entry = fold_entry(id, [&copy.event]).unwrap();
+    let copy = exported(entry.content.as_ref().unwrap());
+    let json = serde_json::to_string(&copy).unwrap();
+    assert!(!json.contains("src/pay.rs"), "{json}");
+    assert!(json.contains("money"), "{json}");
+}
