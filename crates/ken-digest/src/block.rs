@@ -56,7 +56,8 @@ fn is_shell(kind: &CodeBlockKind<'_>) -> bool {
 
 /// Takes a document apart.
 pub(crate) fn blocks(text: &str) -> Vec<Block> {
-    let options = Options::ENABLE_TABLES
+    let options = Options::ENABLE_GFM
+        | Options::ENABLE_TABLES
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
@@ -159,8 +160,13 @@ impl<'t> Reader<'t> {
                 };
             }
             Tag::List(_) => {
+                // Items below an item go with it, announced or not.
+                let is_item = |open: &Open| open.kind == BlockKind::Item;
+                let below_item = self.open.as_ref().is_some_and(is_item);
                 self.flush();
-                self.leads.push(self.announced.take());
+                let above = self.blocks.last().filter(|_| below_item);
+                let above = above.map(|it| it.text.clone());
+                self.leads.push(self.announced.take().or(above));
             }
             Tag::Item => {
                 self.flush();
@@ -296,7 +302,8 @@ impl<'t> Reader<'t> {
             let line = line.strip_prefix("$ ").unwrap_or(line);
             if !line.is_empty() {
                 let block = self.block(BlockKind::Shell, line.to_owned(), (number, number));
-                self.blocks.push(block);
+                let lead = self.announced.clone();
+                self.blocks.push(Block { lead, ..block });
             }
         }
     }
@@ -384,7 +391,7 @@ mod tests {
                 (BlockKind::Paragraph, "Never commit:", 11, 2, None),
                 (BlockKind::Item, "secrets", 13, 2, announced),
                 (BlockKind::Item, "build output", 14, 2, announced),
-                (BlockKind::Item, "deep one", 15, 2, None),
+                (BlockKind::Item, "deep one", 15, 2, Some("build output")),
                 (BlockKind::Shell, "make test  # all of them", 18, 2, None),
                 (BlockKind::Shell, "make lint", 19, 2, None),
                 (BlockKind::Row, "`src` | code |", 24, 2, None),

@@ -159,7 +159,7 @@ fn is_checked(block: &Block) -> bool {
 }
 
 /// Words of an announcement from which on it says more than that a list follows, and up to which it fits before an item.
-const LEAD_WORDS: std::ops::RangeInclusive<usize> = 3..=9;
+const LEAD_WORDS: std::ops::RangeInclusive<usize> = 2..=10;
 
 /// Returns the announcement or heading an item of so many words cannot do without.
 fn lead_of(block: &Block, words: usize) -> Option<String> {
@@ -189,8 +189,17 @@ fn forbids(text: &str) -> bool {
 
 /// Takes a paragraph apart; what leans on the sentence before stays with it.
 fn of_sentences(source: SourceKind, block: &Block) -> Vec<Found> {
+    let all = sentences(&block.text);
+    // A short paragraph is one thought: cut apart, its later sentences lose what they are about.
+    if all.len() <= Statement::SENTENCES_MAX && block.text.split_whitespace().count() <= PARAGRAPH_WORDS_MAX {
+        let starts_well = all.first().is_some_and(|it| !leans(it));
+        let kept: Vec<&str> = all.into_iter().filter(|it| !is_idle(it)).collect();
+        let text = kept.join(" ");
+        let whole = starts_well && is_ended(block, &text);
+        return whole.then(|| one(source, block, text)).flatten().into_iter().collect();
+    }
     let mut groups: Vec<Vec<&str>> = Vec::new();
-    for sentence in sentences(&block.text) {
+    for sentence in all {
         if !leans(sentence) {
             groups.push(vec![sentence]);
             continue;
@@ -204,9 +213,7 @@ fn of_sentences(source: SourceKind, block: &Block) -> Vec<Found> {
     }
     let whole = groups.into_iter().map(|group| group.join(" "));
     // What breaks off goes on in what follows.
-    let whole = whole.filter(|text| {
-        block.kind != BlockKind::Paragraph || text.ends_with(['.', '!', ')', '`', '"', '*'])
-    });
+    let whole = whole.filter(|text| is_ended(block, text));
     whole.filter_map(|text| one(source, block, text)).collect()
 }
 
@@ -223,6 +230,21 @@ fn leans(sentence: &str) -> bool {
         bare || is_one(word, REFERRING)
     });
     refers || starts(&told, LEANING)
+}
+
+/// Words up to which a paragraph is one claim.
+const PARAGRAPH_WORDS_MAX: usize = 60;
+
+/// Returns whether a text is not broken off in the middle of a paragraph.
+fn is_ended(block: &Block, text: &str) -> bool {
+    block.kind != BlockKind::Paragraph || text.ends_with(['.', '!', ')', '`', '"', '*'])
+}
+
+/// Returns whether a sentence of a paragraph adds nothing: it greets, points elsewhere or announces.
+fn is_idle(sentence: &str) -> bool {
+    let told = spoken(sentence);
+    let ends_open = sentence.ends_with([':', '?']);
+    ends_open || starts(&told, POINTING) || has(&told, FRIENDLY) || has(&told, LEADING)
 }
 
 /// Words of a sentence among which a pronoun has nothing before it to stand for.
@@ -328,7 +350,9 @@ impl Shell {
                     && !has(&spoken(it), "commands, examples, example, usage")
             })
         };
-        let label = behind.or_else(|| self.comment.clone()).or_else(heading);
+        let lead = || block.lead.as_deref().and_then(|it| sentences(it).pop()).map(str::to_owned);
+        let label = behind.or_else(|| self.comment.clone());
+        let label = label.or_else(lead).or_else(heading);
         let label = label.filter(|it| !it.is_empty())?;
         let label = label.trim_end_matches([':', '.']);
         let text = match &self.folder {

@@ -93,7 +93,7 @@ pub(crate) const HERE: &str = "\
 
 /// Beginnings of sentences that only point elsewhere or speak about the document.
 pub(crate) const POINTING: &str = "\
-    see, for more, for details, for further, for additional, for a full, for a list, please see, please \
+    see, for more, for details, for further, for additional, for a full, for a list, please see, please note that this project is released, please \
     read, please refer, refer to, read more, check out, check our, check the docs, check the documentation, you can start, you are ready, you're ready, learn more, visit, have a look, take a look, \
     more information, more details, this document, this file provides, this file contains, this file is, \
     this guide, this page, the following, the steps below, below, here is, here are, here's, these \
@@ -105,7 +105,7 @@ pub(crate) const POINTING: &str = "\
 /// Words of welcome and thanks.
 pub(crate) const FRIENDLY: &str = "\
     thank, thanks, welcome, welcomed, appreciate, appreciated, grateful, glad, happy, excited, feel \
-    free, awesome, love, congratulations, hesitate, enjoy, hello, hi, too small, great opportunity, help out, helping out";
+    free, awesome, love, congratulations, hesitate, enjoy, hello, hi, too small, great opportunity, volunteers, let's, happily, play with, help out, helping out";
 
 /// Words one of which a statement of fact has.
 pub(crate) const FACTUAL: &str = "\

@@ -201,6 +201,8 @@ impl Story {
             thread: None,
             run: None,
             overrides: None,
+            copied_from: None,
+            promoted_from: None,
         });
         self.write(clone, id, vec![entry.into()], body)
     }

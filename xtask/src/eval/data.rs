@@ -137,6 +137,8 @@ fn proposed(lesson: &Lesson) -> Result<Proposed, String> {
         thread: None,
         run: None,
         overrides: None,
+        copied_from: None,
+        promoted_from: None,
     })
 }
 

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use ken_core::event::{
     ApprovalGranted, Archived, Body, Cited, Confirmed, EventBlanked, KnowledgeDistilled, Linked,
-    OverlaySet, Proposed, QuarantineLifted, Recorded, Restored, Retracted, RetrievalMissed, Revised,
-    ScopeChanged, StatusChanged, Superseded,
+    OverlaySet, Proposed, QuarantineLifted, Recorded, Restored, Retracted, RetrievalMissed,
+    Revised, ScopeChanged, StatusChanged, Superseded,
 };
 use ken_core::text::{Note, word};
 use serde::Serialize;

@@ -32,7 +32,7 @@ impl Engine {
         let mut accepted = Accepted::default();
         let mut ready = Vec::new();
         for staged in self.staged_named(wanted)? {
-            match self.proposal(&staged, by) {
+            match self.staged_proposal(&staged, by) {
                 Ok(proposal) => ready.push((staged, proposal)),
                 Err(why) => accepted.refused.push(Refused { staged, why }),
             }
@@ -74,7 +74,7 @@ impl Engine {
         Ok(())
     }
 
-    fn proposal(&self, staged: &Staged, by: &Actor) -> Result<Proposal, String> {
+    fn staged_proposal(&self, staged: &Staged, by: &Actor) -> Result<Proposal, String> {
         let told = |error: &dyn std::fmt::Display| error.to_string();
         let mut content = Content::new(staged.statement.parse().map_err(|e| told(&e))?);
         for tag in &staged.tags {
