@@ -15,6 +15,7 @@ mod causal;
 pub mod citation;
 pub mod condition;
 pub mod content;
+pub mod contradiction;
 pub mod decide;
 pub mod drift;
 pub mod entry;

@@ -13,7 +13,9 @@ mod opposition;
 use std::collections::BTreeSet;
 
 pub use claim::Claim;
+pub(crate) use claim::{is_negation, stem};
 use opposition::{agrees, is_opposed};
+pub(crate) use opposition::{has_contrary, is_swapped};
 
 /// From here on two entries of a harvest may say the same; below it nothing is looked at.
 pub const HARVEST_COSINE: f64 = 0.82;

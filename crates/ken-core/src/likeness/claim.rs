@@ -156,12 +156,13 @@ fn tokens(text: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-fn is_negation(word: &str) -> bool {
+/// Returns whether a word denies what follows it.
+pub(crate) fn is_negation(word: &str) -> bool {
     word.ends_with("n't") || NEGATIONS.contains(&word)
 }
 
 /// Cuts the ending off a word, so that "uses" and "using" are one.
-pub(super) fn stem(word: &str) -> String {
+pub(crate) fn stem(word: &str) -> String {
     let stems = ENDINGS.iter().filter_map(|it| word.strip_suffix(it));
     let mut stems = stems.filter(|it| STEM_BYTES_MIN <= it.len());
     stems.next().unwrap_or(word).to_owned()

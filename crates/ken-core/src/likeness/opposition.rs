@@ -109,7 +109,7 @@ fn differing_numbers(a: &Claim, b: &Claim) -> bool {
 }
 
 /// Returns whether one says a word more often, and the other its contrary.
-fn has_contrary(a: &Claim, b: &Claim) -> bool {
+pub(crate) fn has_contrary(a: &Claim, b: &Claim) -> bool {
     any_contrary(a, b, |word, contrary| {
         let (more, less) = (word.0.cmp(&word.1), contrary.0.cmp(&contrary.1));
         more.is_ne() && more == less.reverse()
@@ -152,7 +152,7 @@ fn any_contrary(a: &Claim, b: &Claim, test: impl Fn(Often, Often) -> bool) -> bo
 
 /// Returns whether the words behind a marker changed places with others both claims use:
 /// "tabs over spaces", "spaces over tabs".
-fn is_swapped(a: &Claim, b: &Claim) -> bool {
+pub(crate) fn is_swapped(a: &Claim, b: &Claim) -> bool {
     MARKERS.iter().any(|marker| {
         let (Some(behind_a), Some(behind_b)) = (a.after(marker), b.after(marker)) else {
             return false;

@@ -1,0 +1,225 @@
+//! The rows of `CON-*` that a pair of entries decides: polarity, domain, patterns and false positives.
+
+use ken_core::content::{Content, Polarity};
+use ken_core::contradiction::{
+    DOMAIN_JACCARD, NEAR_COSINE, Rule, Side, contradicting_texts, contradiction,
+};
+use ken_core::kind::Kind;
+
+struct Entry {
+    kind: Kind,
+    content: Content,
+}
+
+fn entry(kind: Kind, statement: &str) -> Entry {
+    let content = Content::new(statement.parse().expect("a statement"));
+    Entry { kind, content }
+}
+
+impl Entry {
+    fn tagged(mut self, tags: &[&str]) -> Self {
+        self.content.tags = tags.iter().map(|it| it.parse().expect("a tag")).collect();
+        self
+    }
+
+    fn polar(mut self, polarity: Polarity) -> Self {
+        self.content.polarity = Some(polarity);
+        self
+    }
+
+    fn at(mut self, anchor: &str) -> Self {
+        let target: ken_core::anchor::Target = anchor.parse().expect("an anchor");
+        self.content.evidence.push(target.into());
+        self
+    }
+}
+
+fn rule(a: &Entry, b: &Entry, cosine: Option<f64>) -> Option<Rule> {
+    let side = |it: &Entry| Side::of(it.kind, &it.content);
+    let (one, other) = (side(a), side(b));
+    let forth = contradiction(&one, &other, cosine).map(|it| it.rule);
+    assert_eq!(forth, contradiction(&other, &one, cosine).map(|it| it.rule));
+    forth
+}
+
+const FOR: &str = "Pooling connections speeds the importer up";
+const AGAINST: &str = "The importer starves when connections are pooled";
+
+#[test]
+fn con_05_same_polarity_is_no_contradiction() {
+    use Polarity::{Negative, Positive};
+    for (one, other, wanted) in [
+        (Some(Positive), Some(Negative), Some(Rule::Polarity)),
+        (Some(Positive), Some(Positive), None),
+        (Some(Negative), Some(Negative), None),
+        (Some(Positive), None, None),
+        (None, None, None),
+    ] {
+        let mut a = entry(Kind::Learning, FOR).tagged(&["db"]);
+        let mut b = entry(Kind::Learning, AGAINST).tagged(&["db"]);
+        (a.content.polarity, b.content.polarity) = (one, other);
+        assert_eq!(rule(&a, &b, None), wanted, "{one:?} {other:?}");
+    }
+}
+
+#[test]
+fn con_06_domains_must_overlap_by_more_than_three_tenths() {
+    let tags: Vec<String> = (0..10).map(|it| format!("tag{it}")).collect();
+    let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
+    for (common, wanted) in [(3, None), (4, Some(Rule::Polarity))] {
+        let a = entry(Kind::Learning, FOR)
+            .polar(Polarity::Positive)
+            .tagged(&tags);
+        let b = entry(Kind::Learning, AGAINST).polar(Polarity::Negative);
+        let b = b.tagged(&tags[..common]);
+        assert_eq!(
+            rule(&a, &b, None),
+            wanted,
+            "{common} of 10 above {DOMAIN_JACCARD}"
+        );
+    }
+}
+
+#[test]
+fn con_06_what_is_said_is_compared_only_within_one_domain() {
+    let tabs = entry(Kind::CommitNorm, "Use tabs");
+    for (ours, theirs, wanted) in [
+        (&["go"][..], &["typescript"][..], None),
+        (&["go"], &["go"], Some(Rule::Alternative)),
+        (&["go"], &[], Some(Rule::Alternative)),
+        (&["style"], &["style/indent"], Some(Rule::Alternative)),
+    ] {
+        let a = Entry {
+            content: tabs.content.clone(),
+            ..tabs
+        }
+        .tagged(ours);
+        let b = entry(Kind::CommitNorm, "Use spaces").tagged(theirs);
+        assert_eq!(rule(&a, &b, None), wanted, "{ours:?} {theirs:?}");
+    }
+}
+
+#[test]
+fn polarity_needs_something_in_common_or_a_model_that_says_so() {
+    let a = entry(Kind::Learning, "Sharding the jobs table made claims fast");
+    let b = entry(
+        Kind::Learning,
+        "Partitioned work queues lose jobs on failover of a claim holder",
+    );
+    let (a, b) = (a.polar(Polarity::Positive), b.polar(Polarity::Negative));
+    let (a, b) = (a.tagged(&["queue"]), b.tagged(&["queue"]));
+    let far = entry(Kind::Learning, "Dark mode flickers on reload").polar(Polarity::Negative);
+    let far = far.tagged(&["queue"]);
+    assert_eq!(rule(&a, &b, Some(NEAR_COSINE)), Some(Rule::Polarity));
+    assert_eq!(rule(&a, &far, Some(NEAR_COSINE)), None);
+    assert_eq!(rule(&a, &far, None), None);
+}
+
+#[test]
+fn con_04_a_pattern_and_a_false_positive_on_one_file_contradict() {
+    let pattern = |at: &str| entry(Kind::Pattern, "Unchecked length before indexing").at(at);
+    let dismissed =
+        |at: &str| entry(Kind::FalsePositive, "The loop bound proves the access").at(at);
+    for (one, other, wanted) in [
+        ("src/a.rs", "src/a.rs", Some(Rule::FalsePositive)),
+        ("src/a.rs#f", "src/a.rs", Some(Rule::FalsePositive)),
+        ("src/a.rs#f", "src/a.rs#f", Some(Rule::FalsePositive)),
+        ("src/a.rs#f", "src/a.rs#g", None),
+        ("src/a.rs", "src/b.rs", None),
+    ] {
+        assert_eq!(
+            rule(&pattern(one), &dismissed(other), None),
+            wanted,
+            "{one} {other}"
+        );
+    }
+    let learned = entry(Kind::Learning, "Unchecked length before indexing").at("src/a.rs");
+    assert_eq!(rule(&learned, &dismissed("src/a.rs"), None), None);
+}
+
+#[test]
+fn con_04_the_same_pattern_in_both_contradicts_without_a_file() {
+    let said = "Missing timeout on outgoing calls of the gateway";
+    let a = entry(Kind::Pattern, said);
+    assert_eq!(
+        rule(&a, &entry(Kind::FalsePositive, said), None),
+        Some(Rule::FalsePositive)
+    );
+    let other = entry(Kind::FalsePositive, "Unused import in generated clients");
+    assert_eq!(rule(&a, &other, None), None);
+}
+
+#[test]
+fn scopes_exceptions_and_reasons_are_no_contradictions() {
+    for (a, b) in [
+        ("Use tabs in Go", "Use spaces in Python"),
+        ("Use 2 spaces in YAML", "Use 4 spaces in Java"),
+        (
+            "Use Jest in the legacy package",
+            "Use Vitest in the portal package",
+        ),
+        ("Use Jest or Vitest", "Use Vitest"),
+        (
+            "Never force-push except to your own branch",
+            "Force-push your own branch after a rebase",
+        ),
+        ("Use pnpm because npm does not hoist", "Use pnpm"),
+        ("Use pnpm instead of npm", "Never use npm"),
+        ("Prefer tabs over spaces", "Use tabs, not spaces"),
+        ("Never merge without a review", "Always merge with a review"),
+        ("npm install fails behind the proxy", "Use pnpm"),
+        (
+            "Keep functions under 70 lines",
+            "Keep files under 500 lines",
+        ),
+        (
+            "Return 404 for unknown users",
+            "Return 409 for concurrent edits",
+        ),
+        (
+            "Use Vitest for unit tests",
+            "Use Playwright for end-to-end tests",
+        ),
+        (
+            "Use the cache for users",
+            "Do not use the cache for administrators",
+        ),
+    ] {
+        let found = contradicting_texts(a, b);
+        assert_eq!(found, None, "{a} / {b}");
+    }
+}
+
+#[test]
+fn the_reason_names_the_rule_and_what_differs() {
+    for (a, b, wanted) in [
+        (
+            "Use pnpm",
+            "Use npm",
+            "alternative: JavaScript package manager: pnpm or npm",
+        ),
+        (
+            "Use tabs",
+            "Never use tabs",
+            "alternative: indentation: tabs or not tabs",
+        ),
+        (
+            "Use 2 spaces",
+            "Use 4 spaces",
+            "number: indentation: 2 or 4",
+        ),
+        (
+            "Always sign tags",
+            "Never sign tags",
+            "modality: asked for and forbidden: sign tag",
+        ),
+        (
+            "Call bind() before listen()",
+            "Call listen() before bind()",
+            "order: the other way round",
+        ),
+    ] {
+        let found = contradicting_texts(a, b).map(|it| it.to_string());
+        assert_eq!(found.as_deref(), Some(wanted), "{a} / {b}");
+    }
+}
