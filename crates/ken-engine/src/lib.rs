@@ -11,18 +11,21 @@
 
 pub mod brief;
 mod config;
+pub mod contradictions;
 pub mod drift;
 pub mod engine;
 pub mod entries;
 pub mod error;
 pub mod export;
 mod files;
+mod gates;
 mod git;
 pub mod guard;
 pub mod init;
 pub mod lift;
 pub mod lookup;
 pub mod model;
+pub mod norms;
 pub mod notice;
 pub mod pairs;
 pub mod runs;

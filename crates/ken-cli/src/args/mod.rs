@@ -8,6 +8,7 @@ mod filter;
 mod guard;
 mod help;
 mod model;
+mod norms;
 mod pairs;
 mod runs;
 mod search;
@@ -28,6 +29,7 @@ pub(crate) use filter::ListArgs;
 pub(crate) use guard::{QuarantineCommand, RevokeArgs, ScanArgs, ScanMode};
 pub(crate) use help::command;
 pub(crate) use model::{AddModelArgs, ModelCommand};
+pub(crate) use norms::{ContradictionsArgs, NormsCommand, ResolveArgs};
 pub(crate) use pairs::{DuplicatesArgs, MergeArgs, SupersedeArgs};
 pub(crate) use runs::{
     CloseArgs, ConfidenceCommand, FeedbackArgs, LiftArgs, NoteRunArgs, ObserveArgs, OpenArgs,
@@ -174,6 +176,13 @@ pub(crate) enum Verb {
     Supersede(SupersedeArgs),
     /// List entries that seem to say the same
     Duplicates(DuplicatesArgs),
+    /// List entries that cannot both be followed
+    Contradictions(ContradictionsArgs),
+    /// Settle a contradiction: one stays, or both
+    Resolve(ResolveArgs),
+    /// Look after norms that a program can check
+    #[command(subcommand)]
+    Norms(NormsCommand),
     /// Move an entry on the ladder candidate, active, verified, stale, rejected
     Status(StatusArgs),
     /// Pin, mute or annotate an entry; what is true stays as it is

@@ -12,6 +12,7 @@ mod cite;
 mod completions;
 mod confidence;
 mod confirm;
+mod contradictions;
 mod doctor;
 mod drift;
 mod duplicates;
@@ -30,6 +31,7 @@ mod man;
 mod mark;
 mod merge;
 mod model;
+mod norms;
 mod observe;
 mod promote;
 mod quarantine;
@@ -152,6 +154,9 @@ impl Session<'_> {
             Verb::Merge(args) => merge::run(self, args),
             Verb::Supersede(args) => supersede::run(self, &args),
             Verb::Duplicates(args) => duplicates::run(self, &args),
+            Verb::Contradictions(args) => contradictions::run(self, &args),
+            Verb::Resolve(args) => contradictions::resolve(self, &args),
+            Verb::Norms(command) => norms::run(self, command),
             Verb::Status(args) => status::run(self, args),
             Verb::Mark(args) => mark::run(self, args),
             Verb::Log(args) => log::run(self, &args),

@@ -174,6 +174,11 @@ fn by_number(a: &Sentence, b: &Sentence, near: bool) -> Option<Why> {
     None
 }
 
+/// Returns which measure a sentence gives a number for.
+pub(super) fn measure(sentence: &Sentence) -> Option<usize> {
+    MEASURES.iter().position(|it| it.measured(sentence))
+}
+
 /// Returns whether two numbers stand beside the same word, and count no different things.
 fn counts_the_same(one: &Number, other: &Number) -> bool {
     match (&one.after, &other.after) {
@@ -184,8 +189,15 @@ fn counts_the_same(one: &Number, other: &Number) -> bool {
 
 impl Measure {
     fn measured(&self, sentence: &Sentence) -> bool {
+        let [number] = &sentence.numbers[..] else {
+            return false;
+        };
+        let named = |word: &Option<String>| {
+            let word = word.as_deref().unwrap_or_default();
+            self.all_of.iter().any(|of| of.contains(&word))
+        };
         let any = |of: &&[&str]| of.iter().any(|it| sentence.subject.contains(*it));
-        sentence.numbers.len() == 1 && self.all_of.iter().all(any)
+        self.all_of.iter().all(any) && (named(&number.before) || named(&number.after))
     }
 
     fn limits(&self, sentence: &Sentence) -> BTreeSet<String> {
