@@ -5,6 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "a table is its answer")]
 
+mod contradictions;
 mod data;
 mod duplicates;
 mod figures;
@@ -29,7 +30,7 @@ use data::{Asked, Set, Split, Told, proposals};
 use figures::{Mean, ndcg};
 use signals::{Draws, SCORED, scored};
 
-const USAGE: &str = "usage: cargo xtask eval [guard [--verbose] | duplicates] [--dir DIR] [--split dev|test] [--model static|transformer]";
+const USAGE: &str = "usage: cargo xtask eval [guard [--verbose] | duplicates | contradictions] [--dir DIR] [--split dev|test] [--model static|transformer]";
 
 /// Shares of the model that are tried beside its own.
 const BLENDS: &[f64] = &[0.5, 0.6, 0.7, 0.8];
@@ -65,6 +66,9 @@ pub(crate) fn run(repository: &Repository, options: &[&str]) -> Result<Vec<Findi
     if let ["guard", options @ ..] = options {
         let dir = repository.root().join("../shared/security");
         return guard::report(&dir, options.contains(&"--verbose"));
+    }
+    if let ["contradictions", options @ ..] = options {
+        return contradictions::report(&parse(repository, options)?.dir);
     }
     if let ["duplicates", options @ ..] = options {
         let Plan { dir, split, rung } = parse(repository, options)?;

@@ -171,11 +171,15 @@ pub(crate) fn detected(
     let open = crate::search::open_contradictions(workspace);
     let mut found = Vec::new();
     for (one, other) in candidates(&sides) {
-        let (a, b) = (&entries[one], &entries[other]);
-        let (first, second) = if a.id < b.id { (a, b) } else { (b, a) };
+        let (one, other) = if entries[one].id < entries[other].id {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        let (first, second) = (&entries[one], &entries[other]);
         let pair = (first.id, second.id, PairKind::Contradiction);
-        let visible = a.is_live() && b.is_live();
-        let trusted = !workspace.is_revoked(a) && !workspace.is_revoked(b);
+        let visible = first.is_live() && second.is_live();
+        let trusted = !workspace.is_revoked(first) && !workspace.is_revoked(second);
         if !visible || !trusted || workspace.dismissed.contains(&pair) {
             continue;
         }
@@ -214,15 +218,18 @@ pub(crate) fn add_flagged(
         let (Some(first), Some(second)) = (index.entry(first)?, index.entry(second)?) else {
             continue;
         };
-        if first.is_live() && second.is_live() {
-            found.push(Contradiction {
-                first,
-                second,
-                rule: None,
-                why: FLAGGED_BY_HAND.to_owned(),
-                flagged: true,
-            });
+        if !first.is_live() || !second.is_live() {
+            continue;
         }
+        let sides = Side::of_entry(&first).zip(Side::of_entry(&second));
+        let why = sides.and_then(|(one, other)| contradiction(&one, &other, None));
+        found.push(Contradiction {
+            first,
+            second,
+            rule: why.as_ref().map(|why| why.rule.name()),
+            why: why.map_or_else(|| FLAGGED_BY_HAND.to_owned(), |why| why.to_string()),
+            flagged: true,
+        });
     }
     found.sort_by_key(|it| (it.first.id, it.second.id));
     Ok(())

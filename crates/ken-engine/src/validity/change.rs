@@ -64,7 +64,7 @@ impl Commit {
     /// Returns the commit as it is named in a finding.
     pub(super) fn place(&self) -> String {
         let id = self.id.get(..12).unwrap_or(&self.id);
-        format!("commit {id}")
+        format!("commit:{id}")
     }
 }
 

@@ -360,8 +360,9 @@ fn reviewed(
         true => String::new(),
         false => format!(" of {}", from.join(", ")),
     };
+    let reviewers = if count == 1 { "reviewer" } else { "reviewers" };
     let what = format!(
-        "a change{kind} needs {count} reviewers{among}; its commits name {found} (a line `Reviewed-by: NAME <ADDRESS>`, not by its author)"
+        "a change{kind} needs {count} {reviewers}{among}; its commits name {found} (a line `Reviewed-by: NAME <ADDRESS>`, not by its author)"
     );
     vec![Violation {
         at: path.clone(),
