@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ken_core::contradiction::{Side, candidates, contradiction, contradicting_texts};
+use ken_core::contradiction::{Side, candidates, contradicting_texts, contradiction};
 
 use super::data::{Lesson, Set};
 use super::opposites::{Manner, opposites};
@@ -29,7 +29,9 @@ pub(super) fn report(dir: &Path) -> Result<Vec<Finding>, String> {
     let flags = random_pairs(&lessons);
     println!("random pairs: {flags} flagged of {PAIRS}");
     if PAIRS / PAIRS_PER_FLAG < flags {
-        findings.push(finding(format!("{flags} of {PAIRS} unrelated pairs are flagged")));
+        findings.push(finding(format!(
+            "{flags} of {PAIRS} unrelated pairs are flagged"
+        )));
     }
     println!("planted, by manner: found of all");
     let (mut found, mut all) = (0, 0);
@@ -43,12 +45,21 @@ pub(super) fn report(dir: &Path) -> Result<Vec<Finding>, String> {
     }
     println!("  negated, contrary and number together: {found} of {all}");
     if found * 100 < all * FOUND_PERCENT {
-        findings.push(finding(format!("{found} of {all} planted contradictions are found")));
+        findings.push(finding(format!(
+            "{found} of {all} planted contradictions are found"
+        )));
     }
     let sides: Vec<Side> = lessons.iter().map(|it| Side::said(&it.statement)).collect();
     let led = candidates(&sides);
-    let seen = led.iter().filter(|(a, b)| contradiction(&sides[*a], &sides[*b], None).is_some());
-    println!("whole set: {} lessons, {} pairs compared, {} flagged", sides.len(), led.len(), seen.count());
+    let seen = led
+        .iter()
+        .filter(|(a, b)| contradiction(&sides[*a], &sides[*b], None).is_some());
+    println!(
+        "whole set: {} lessons, {} pairs compared, {} flagged",
+        sides.len(),
+        led.len(),
+        seen.count()
+    );
     Ok(findings)
 }
 
@@ -60,12 +71,15 @@ fn finding(message: String) -> Finding {
 fn random_pairs(lessons: &[Lesson]) -> usize {
     let mut state = 7_u64;
     let mut draw = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(state >> 33).unwrap_or_default() % lessons.len()
     };
     let pairs = (0..PAIRS).map(|_| (draw(), draw()));
     let said = |at: usize| lessons[at].statement.as_str();
-    let flagged = pairs.filter(|(a, b)| a != b && contradicting_texts(said(*a), said(*b)).is_some());
+    let flagged =
+        pairs.filter(|(a, b)| a != b && contradicting_texts(said(*a), said(*b)).is_some());
     flagged.count()
 }
 

@@ -3,7 +3,7 @@
 use ken_core::id::EntryId;
 use ken_core::run::How;
 use ken_core::score::{Explained, Withheld};
-use ken_core::surface::{BUDGET, Competitor, LeftOut, NOTHING_FOUND, Page, Shown, Tier, self};
+use ken_core::surface::{self, BUDGET, Competitor, LeftOut, NOTHING_FOUND, Page, Shown, Tier};
 use ken_core::text::{visible, word};
 use ken_core::time::{Date, Timestamp};
 use ken_engine::search::{Answer, Hit, Missed, Portion, Search};

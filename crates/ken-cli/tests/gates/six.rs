@@ -86,9 +86,7 @@ fn gat_03_a_link_that_leads_nowhere_is_a_warning() {
     let env = house();
     let one = add(&env, "learning", "Charging twice is safe with a key");
     let other = add(&env, "learning", "Refunds need no key");
-    let _ = env
-        .run(["link", &one, &other])
-        .success();
+    let _ = env.run(["link", &one, &other]).success();
     assert_eq!(verify(&env, "knowledge.links"), (0, Vec::new()));
     let mut scribe = Scribe::new(9);
     let (unknown, _) = scribe.propose("Known elsewhere");
