@@ -69,6 +69,17 @@ impl Engine {
         Ok(found)
     }
 
+    /// Returns the norms that contradict the norm `id`; nothing for what is no norm.
+    pub fn norms_against(&self, id: EntryId) -> Result<Vec<Contradiction>, Error> {
+        if id.prefix().memory() != Memory::Procedural {
+            return Ok(Vec::new());
+        }
+        let workspace = self.index.workspace()?;
+        let mut found = detected(&norms(&self.index)?, &workspace, &|_, _| None);
+        found.retain(|it| it.first.id == id || it.second.id == id);
+        Ok(found)
+    }
+
     /// Writes down the contradictions that are new, each once for ever, and returns them.
     pub fn flag_contradictions(&mut self, by: &Actor) -> Result<Vec<Contradiction>, Error> {
         self.absorb_before_writing()?;

@@ -103,7 +103,7 @@ fn gat_03_a_link_that_leads_nowhere_is_a_warning() {
         "warning {id}: links to {unknown}, which this branch does not know [knowledge.links]"
     );
     assert!(told.contains(&wanted), "{told:?}");
-    assert_eq!(exit, verify(&env, "knowledge.links").0);
+    assert_eq!(exit, 0, "a warning does not block");
 }
 
 #[test]
