@@ -17,11 +17,11 @@ impl TextPattern {
             .size_limit(REGEX_BYTES_MAX)
             .dfa_size_limit(REGEX_BYTES_MAX)
             .build();
-        let compiled = compiled.map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => {
-                format!("`{pattern}` is too large a regular expression")
+        let compiled = compiled.map_err(|error| {
+            if let regex::Error::CompiledTooBig(_) = error {
+                return format!("`{pattern}` is too large a regular expression");
             }
-            other => format!("`{pattern}` is no regular expression: {other}"),
+            format!("`{pattern}` is no regular expression: {error}")
         });
         compiled.map(Self)
     }

@@ -316,3 +316,20 @@ fn code_that_only_moved_is_not_added() {
     let run = verify(&env);
     assert_eq!(run.exit, 0, "{run}");
 }
+
+#[test]
+#[cfg(unix)]
+fn attributes_of_a_change_hide_nothing() {
+    let (env, _) = bound_by("no-debug-output");
+    env.write(".gitattributes", "*.js binary\n");
+    env.write("a.js", "let a = 1;\ndebugger;\n");
+    env.write("b\"q.js", "debugger;\n");
+    commit(&env, "feat: hidden");
+    for args in [
+        vec!["verify", "--base", "main"],
+        vec!["verify", "--base", "main", "--head", "work"],
+    ] {
+        let run = env.run(args);
+        assert_eq!((run.exit, told(&run, GATE).len()), (1, 2), "{run}");
+    }
+}

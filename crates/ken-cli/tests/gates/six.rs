@@ -72,7 +72,7 @@ fn gat_02_provenance_is_needed_by_facts_and_norms_and_not_by_friction() {
     assert_eq!(verify(&env, "knowledge.provenance"), (0, Vec::new()));
     let mut scribe = Scribe::new(9);
     let (id, bare) = scribe.propose_with(Kind::Learning, "Nobody says where from", |it| {
-        it.citations.clear()
+        it.citations.clear();
     });
     forge(&env, "semantic", &[&bare]);
     let wanted = format!(

@@ -36,7 +36,9 @@ pub(super) struct Change {
 pub(super) struct FileChange {
     pub(super) added: u64,
     pub(super) removed: u64,
-    /// Too large to be looked at, or no text.
+    /// No text, as git and its content both say; its lines count for nothing.
+    pub(super) binary: bool,
+    /// Why it is not looked at: it is too large.
     pub(super) unread: Option<String>,
 }
 
@@ -87,6 +89,7 @@ impl Change {
             let mut args = vec![
                 "diff",
                 "-U0",
+                "--text",
                 "--no-color",
                 "-M",
                 "--no-ext-diff",
@@ -142,19 +145,21 @@ impl Change {
             let renamed = path.is_empty().then(|| (records.next(), records.next()));
             let new = renamed.and_then(|(_, new)| new);
             let path = new.as_deref().unwrap_or(path);
-            let binary = added == "-";
             let count = |text: &str| text.parse().unwrap_or(0);
-            self.insert(path, count(added), count(removed), binary);
+            // Attributes, which a change may bring, call anything binary: what it holds is asked instead.
+            let (added, binary) = match added {
+                "-" => lines_of(range, path)?,
+                added => (count(added), false),
+            };
+            self.insert(path, added, count(removed), binary);
         }
         if let Version::Work(_) = range.head {
             for path in &range.touched {
                 if self.files.contains_key(path) || range.base.read(path)?.is_some() {
                     continue;
                 }
-                if let Some(bytes) = range.head.read(path)? {
-                    let lines = bytes.iter().filter(|it| **it == b'\n').count() as u64;
-                    self.insert(path, lines.max(1), 0, bytes.contains(&0));
-                }
+                let (added, binary) = lines_of(range, path)?;
+                self.insert(path, added, 0, binary);
             }
         }
         let mut left = CHANGE_LINES_MAX;
@@ -179,7 +184,8 @@ impl Change {
         let file = FileChange {
             added,
             removed,
-            unread: binary.then(String::new),
+            binary,
+            unread: None,
         };
         self.files.insert(path.to_owned(), file);
     }
@@ -225,6 +231,15 @@ fn ends(range: &Range) -> (&str, Option<&str>) {
         Version::Work(_) => None,
     };
     (&range.base.commit, to)
+}
+
+/// Returns how many lines a file has after the change, and whether it is no text.
+fn lines_of(range: &Range, path: &str) -> Result<(u64, bool), Error> {
+    let Some(bytes) = range.head.read(path)? else {
+        return Ok((0, false));
+    };
+    let ends = bytes.iter().filter(|it| **it == b'\n').count() as u64;
+    Ok((ends.max(1), bytes.contains(&0)))
 }
 
 fn whole(range: &Range, path: &str) -> Result<Vec<Added>, Error> {
@@ -291,7 +306,8 @@ pub(super) fn reviewers(commits: &[Commit]) -> Vec<(String, String)> {
             false => it.1 == address,
         };
         let is_author = authors.contains(&address) || authors.contains(&name);
-        if !is_author && !found.iter().any(known) && !(name.is_empty() && address.is_empty()) {
+        let is_nobody = name.is_empty() && address.is_empty();
+        if !is_author && !is_nobody && !found.iter().any(known) {
             found.push((name, address));
         }
     }

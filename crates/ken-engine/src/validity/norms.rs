@@ -182,7 +182,7 @@ impl Files {
     }
 }
 
-fn unusable(why: String) -> Vec<Violation> {
+fn unusable(why: &str) -> Vec<Violation> {
     let what = format!("this norm's check cannot be used ({why})");
     let at = format!("{KEN_DIR}/{}", Memory::Procedural.name());
     vec![Violation {
@@ -195,7 +195,7 @@ fn unusable(why: String) -> Vec<Violation> {
 fn messages(pattern: &str, part: Part, change: &Change) -> Vec<Violation> {
     let pattern = match TextPattern::new(pattern) {
         Ok(pattern) => pattern,
-        Err(why) => return unusable(why),
+        Err(why) => return unusable(&why),
     };
     let own = change.commits.iter().filter(|it| !it.is_merge);
     let wrong = own.filter(|it| {
@@ -252,8 +252,6 @@ fn readable<'a>(files: &Files, change: &'a Change) -> (Vec<&'a str>, Vec<Violati
         match &file.unread {
             None if 0 < file.added => paths.push(path.as_str()),
             None => {}
-            // A file that is no text has no lines to forbid.
-            Some(why) if why.is_empty() => {}
             Some(why) => unread.push(Violation {
                 at: path.clone(),
                 line: None,
@@ -272,7 +270,7 @@ fn forbidden_text(
 ) -> Result<Vec<Violation>, Error> {
     let pattern = match TextPattern::new(pattern) {
         Ok(pattern) => pattern,
-        Err(why) => return Ok(unusable(why)),
+        Err(why) => return Ok(unusable(&why)),
     };
     let (paths, mut found) = readable(files, change);
     for (path, lines) in Change::added(range, &paths)? {
@@ -295,7 +293,7 @@ fn forbidden_code(
 ) -> Result<Vec<Violation>, Error> {
     let language = match language_of(language) {
         Ok(language) => language,
-        Err(error) => return Ok(unusable(error.to_string())),
+        Err(error) => return Ok(unusable(&error.to_string())),
     };
     let (mut paths, mut found) = readable(files, change);
     paths.retain(|path| language.claims(path));
@@ -373,7 +371,8 @@ fn reviewed(
 
 fn size(most: u32, except: &[String], change: &Change) -> Vec<Violation> {
     let files = Files::new(&[], except);
-    let counted = files.of(change);
+    let mut counted = files.of(change);
+    counted.retain(|(_, it)| !it.binary);
     let all: u64 = counted.iter().map(|(_, it)| it.added + it.removed).sum();
     if all <= u64::from(most) {
         return Vec::new();
