@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "a table is its answer")]
 
 mod audit;
+mod contradictions;
 mod data;
 mod duplicates;
 mod figures;
@@ -30,7 +31,7 @@ use data::{Asked, Set, Split, Told, proposals};
 use figures::{Mean, ndcg};
 use signals::{Draws, SCORED, scored};
 
-const USAGE: &str = "usage: cargo xtask eval [guard [--verbose] | duplicates | audit] [--dir DIR] [--split dev|test] [--model static|transformer]";
+const USAGE: &str = "usage: cargo xtask eval [guard [--verbose] | duplicates | contradictions | audit] [--dir DIR] [--split dev|test] [--model static|transformer]";
 
 /// Shares of the model that are tried beside its own.
 const BLENDS: &[f64] = &[0.5, 0.6, 0.7, 0.8];
@@ -75,6 +76,9 @@ pub(crate) fn run(repository: &Repository, options: &[&str]) -> Result<Vec<Findi
         };
         let labels = repository.root().join("docs/audit-labels.tsv");
         return audit::report(&dir, &labels).map(|()| Vec::new());
+    }
+    if let ["contradictions", options @ ..] = options {
+        return contradictions::report(&parse(repository, options)?.dir);
     }
     if let ["duplicates", options @ ..] = options {
         let Plan { dir, split, rung } = parse(repository, options)?;

@@ -3,7 +3,7 @@
 //! Reads through [`Tree`] only. Every file is read within a named limit; what cannot be read, parsed or
 //! compared makes a condition unverifiable, never broken.
 
-mod code;
+pub(crate) mod code;
 mod config;
 mod outcome;
 mod packages;
@@ -24,6 +24,7 @@ use ken_core::text::Condition as Stored;
 use crate::Tree;
 
 pub use outcome::{Outcome, Place};
+pub(crate) use text::REGEX_BYTES_MAX;
 
 /// Looks up symbols; implemented where source files are parsed.
 pub trait Symbols {

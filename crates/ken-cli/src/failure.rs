@@ -191,6 +191,7 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         Refusal::TooMany { .. } | Refusal::TooManySentences { .. } => "too_many",
         Refusal::DetailMissing { .. } | Refusal::DetailMisplaced { .. } => "detail",
         Refusal::Condition(_) => "condition",
+        Refusal::Check(_) => "check",
         Refusal::ReadOnly(_) => "read_only",
         Refusal::NoContent(_) => "no_content",
         Refusal::AlreadyRetracted(_)

@@ -9,8 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::anchor::Anchor;
+use crate::check::Check;
 use crate::id::EntryId;
-use crate::kind::Kind;
+use crate::kind::{Kind, Memory};
 use crate::text::{Condition, Note, Statement, Step, Tag};
 
 /// Whether an experience speaks for or against what it describes.
@@ -55,6 +56,7 @@ pub enum Detail {
     Entity(Entity),
     Relationship(Relationship),
     Friction(Friction),
+    Norm(Norm),
 }
 
 /// The question an experiment asked and what came of it.
@@ -97,6 +99,12 @@ pub struct Friction {
     pub context: serde_json::Value,
 }
 
+/// What a norm asks of a change, so that a program can tell whether it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Norm {
+    pub check: Check,
+}
+
 /// What kind of friction it was.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -116,6 +124,7 @@ impl Detail {
             Self::Entity(_) => kind == Kind::Entity,
             Self::Relationship(_) => kind == Kind::Relationship,
             Self::Friction(_) => kind == Kind::Friction,
+            Self::Norm(_) => kind.memory() == Memory::Procedural,
         }
     }
 }

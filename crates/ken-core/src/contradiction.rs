@@ -10,6 +10,7 @@
 
 mod alternatives;
 mod candidates;
+pub mod dominance;
 mod rules;
 mod sentence;
 

@@ -14,6 +14,7 @@ mod revoke;
 mod undo;
 
 use crate::actor::Actor;
+use crate::check::CheckError;
 use crate::condition::ConditionError;
 use crate::entry::Entry;
 use crate::event::{Admission, Body, Event, Subject};
@@ -36,7 +37,9 @@ pub use lessons::{
     FEEDBACK_WEIGHT_MILLI, after_gain, after_run, effects, feedback, find_again, reset_confidence,
     rise,
 };
-pub use pairs::{LONGER_PERCENT, dismiss_pair, merge, supersede};
+pub use pairs::{
+    LONGER_PERCENT, dismiss_pair, flag_contradiction, merge, resolve_contradiction, supersede,
+};
 pub use promote::{approve, widen};
 pub use propose::{CITATIONS_MAX, Proposal, SCHEMA_VERSION, propose};
 pub use revoke::revoke;
@@ -71,6 +74,8 @@ pub enum Refusal {
     DetailMisplaced { kind: &'static str },
     #[error(transparent)]
     Condition(#[from] ConditionError),
+    #[error(transparent)]
+    Check(#[from] CheckError),
     #[error("{0} was written in part by a newer ken; this one may only read it")]
     ReadOnly(EntryId),
     #[error("{0} has no wording: its proposal is missing or was blanked")]

@@ -12,6 +12,7 @@ pub mod anchor;
 mod base32;
 pub mod canonical;
 mod causal;
+pub mod check;
 pub mod citation;
 pub mod condition;
 pub mod content;

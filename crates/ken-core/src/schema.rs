@@ -98,6 +98,9 @@ fn entry_schema(kind: Kind) -> Value {
         Kind::Entity => Some("entity"),
         Kind::Relationship => Some("relationship"),
         Kind::Friction => Some("friction"),
+        Kind::CommitNorm | Kind::PrExpectation | Kind::UserExpectation | Kind::RiskTier => {
+            Some("norm")
+        }
         Kind::Technique
         | Kind::Pattern
         | Kind::AntiPattern
@@ -107,10 +110,6 @@ fn entry_schema(kind: Kind) -> Value {
         | Kind::Bug
         | Kind::Incident
         | Kind::FalsePositive
-        | Kind::CommitNorm
-        | Kind::PrExpectation
-        | Kind::UserExpectation
-        | Kind::RiskTier
         | Kind::Calibration => None,
     };
     let limited = match detail {

@@ -85,7 +85,7 @@ pub struct Page {
 }
 
 /// One entry on the page.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Shown {
     pub id: EntryId,
     /// Its text, safe to put between other lines.
@@ -93,6 +93,18 @@ pub struct Shown {
     pub tokens: usize,
     /// Entries that say the opposite, shown or not.
     pub conflicts: Vec<EntryId>,
+    /// Who they are and how far they are trusted; of one-liners none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub competing_with: Vec<Competitor>,
+}
+
+/// An entry that says the opposite of another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Competitor {
+    pub id: EntryId,
+    pub title: String,
+    /// The mean of its posterior.
+    pub confidence: f64,
 }
 
 /// An entry that was relevant and had no room.
@@ -167,15 +179,33 @@ fn tokens(shown: &[Shown]) -> usize {
 fn lay_out(findings: &[Finding<'_>], chosen: &[usize], tier: Tier, room: &Room<'_>) -> Vec<Shown> {
     let show = |at: &usize| {
         let finding = &findings[*at];
-        let text = block::entry_text(finding, tier, room.folder);
+        let competing_with = match tier {
+            Tier::Summary => Vec::new(),
+            Tier::Standard | Tier::Full => competitors(finding, findings),
+        };
+        let text = block::entry_text(finding, &competing_with, tier, room.folder);
         Shown {
             id: finding.entry.id,
             tokens: (room.tokens)(&text),
             text,
             conflicts: finding.conflicts.to_vec(),
+            competing_with,
         }
     };
     chosen.iter().map(show).collect()
+}
+
+/// Returns who contradicts a finding, with what a reader needs to weigh them.
+pub fn competitors(finding: &Finding<'_>, among: &[Finding<'_>]) -> Vec<Competitor> {
+    let others = among
+        .iter()
+        .filter(|it| finding.conflicts.contains(&it.entry.id));
+    let competitor = |it: &Finding<'_>| Competitor {
+        id: it.entry.id,
+        title: it.entry.title(),
+        confidence: it.facts.posterior.mean(),
+    };
+    others.map(competitor).collect()
 }
 
 /// Chooses at most `cap` findings: the best of every category first, then the best of the rest;

@@ -182,12 +182,20 @@ fn peoples(body: &Body) -> Option<&'static str> {
         let hides = matches!(data.to, EntryStatus::Rejected | EntryStatus::Stale);
         return hides.then_some("rejecting a norm");
     }
-    let kinds: [(bool, &'static str); 5] = [
+    let kinds: [(bool, &'static str); 7] = [
         (matches!(body, Body::Revised(_)), "rewording a norm"),
         (matches!(body, Body::Merged(_)), "merging into a norm"),
         (matches!(body, Body::Superseded(_)), "superseding a norm"),
         (matches!(body, Body::Retracted(_)), "retracting a norm"),
         (matches!(body, Body::Restored(_)), "bringing a norm back"),
+        (
+            matches!(body, Body::ContradictionResolved(_)),
+            "settling a contradiction with a norm",
+        ),
+        (
+            matches!(body, Body::PairDismissed(_)),
+            "dismissing a pair with a norm",
+        ),
     ];
     kinds.iter().find(|(is, _)| *is).map(|(_, what)| *what)
 }

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::thread;
 
 use ken_core::actor::{Actor, Role};
-use ken_core::decide::Refusal;
 use ken_core::entry::Entry;
 use ken_core::id::{EntryId, EventId};
-use ken_core::kind::Memory;
 use ken_core::store::{Filter, Shelf, Store as _};
 use ken_core::time::Timestamp;
 use ken_core::workspace::Workspace;
@@ -22,11 +20,13 @@ use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::Quoting;
+use crate::gates::{self, SCHEMA_GATE};
 use crate::guard::{Guard, Rescanned};
 use crate::notice::Notice;
 use crate::promotion::brought_approvals;
 use crate::validity::{
-    Bench, CommitTree, From, GUARD_GATE, Impact, Range, Version, WorkTree, everything, of_change,
+    Bench, CommitTree, From, GUARD_GATE, Impact, Range, Stroke, Version, WorkTree, everything,
+    norm_findings, of_change,
 };
 
 /// What a gate found.
@@ -121,14 +121,15 @@ impl Engine {
             ..Filter::default()
         })?;
         let known = entries.len();
+        let now = self.now();
         for entry in &entries {
-            findings.extend(check_provenance(entry));
-            findings.extend(self.check_links(entry)?);
+            findings.extend(gates::of_entry(&self.index, entry)?);
+            findings.extend(gates::staleness(entry, now.date()));
         }
         findings.extend(self.approval_findings(&entries)?);
+        findings.extend(gates::contradictions(&self.index, None)?);
         let version = Version::Work(WorkTree::new(&self.place)?);
         let config = Config::of(&version)?;
-        let now = self.now();
         let mut bench = Bench {
             index: &mut self.index,
             now,
@@ -207,7 +208,7 @@ impl Engine {
         for notice in &self.notices {
             if let Notice::LeftAlone { file, why } = notice {
                 findings.push(Finding {
-                    gate: "knowledge.schema",
+                    gate: SCHEMA_GATE,
                     level: Level::Error,
                     message: format!("this edit was not absorbed: {why}"),
                     at: format!(".ken/entries/{file}"),
@@ -238,22 +239,6 @@ impl Engine {
     pub fn workspace(&self) -> Result<Workspace, Error> {
         Ok(self.index.workspace()?)
     }
-
-    fn check_links(&self, entry: &Entry) -> Result<Vec<Finding>, Error> {
-        let mut findings = Vec::new();
-        for link in &entry.links {
-            if self.index.entry(link.to)?.is_none() {
-                findings.push(Finding {
-                    gate: "knowledge.links",
-                    level: Level::Warning,
-                    message: format!("links to {}, which this branch does not know", link.to),
-                    at: entry.id.to_string(),
-                    line: None,
-                });
-            }
-        }
-        Ok(findings)
-    }
 }
 
 /// Checks the entries a change can touch, and what it does to knowledge itself.
@@ -276,6 +261,8 @@ pub(crate) fn verify_change(
     let approved = approved.filter(|it| it.type_name == "approval.granted");
     let approved = approved.filter_map(|it| it.entry).collect();
     findings.extend(brought_approvals(bench.index, &approved, &*range.base)?);
+    findings.extend(of_brought(bench.index, &impact.strokes)?);
+    findings.extend(norm_findings(range, config.verify.fail_on)?);
     findings.extend(impact.told(config.verify.fail_on));
     Ok(Verified {
         entries: impact.checked,
@@ -286,6 +273,22 @@ pub(crate) fn verify_change(
     })
 }
 
+/// Holds the entries a change brings against the gates over knowledge itself.
+fn of_brought(index: &Index, strokes: &[Stroke]) -> Result<Vec<Finding>, Error> {
+    let brought: BTreeSet<EntryId> = strokes.iter().filter_map(|it| it.entry).collect();
+    if brought.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut findings = Vec::new();
+    for id in &brought {
+        if let Some(entry) = index.entry(*id)? {
+            findings.extend(gates::of_entry(index, &entry)?);
+        }
+    }
+    findings.extend(gates::contradictions(index, Some(&brought))?);
+    Ok(findings)
+}
+
 /// Returns a few characters that stand for a text.
 pub fn digest(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
@@ -294,7 +297,7 @@ pub fn digest(text: &str) -> String {
 /// What the ledger's own check found.
 fn damage(it: ken_ledger::check::Finding) -> Finding {
     Finding {
-        gate: "knowledge.schema",
+        gate: SCHEMA_GATE,
         level: match it.severity {
             Severity::Note => Level::Warning,
             Severity::Damage => Level::Error,
@@ -303,18 +306,4 @@ fn damage(it: ken_ledger::check::Finding) -> Finding {
         at: format!(".ken/{}", it.file),
         line: it.line,
     }
-}
-
-fn check_provenance(entry: &Entry) -> Option<Finding> {
-    let needed = match entry.id.prefix().memory() {
-        Memory::Semantic | Memory::Procedural => true,
-        Memory::Episodic => false,
-    };
-    (needed && entry.citations.is_empty()).then(|| Finding {
-        gate: "knowledge.provenance",
-        level: Level::Error,
-        message: Refusal::ProvenanceRequired.to_string(),
-        at: entry.id.to_string(),
-        line: None,
-    })
 }

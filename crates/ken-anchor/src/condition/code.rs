@@ -112,6 +112,41 @@ fn as_expression(grammar: Grammar, text: &str) -> Option<Pattern> {
     Pattern::contextual(&format!("{before}{text}{after}"), node.kind(), grammar).ok()
 }
 
+/// Returns first and last line of every match in `text`, counted from 1.
+pub(crate) fn lines(
+    language: Language,
+    pattern: &str,
+    text: &str,
+) -> Result<Vec<(u32, u32)>, String> {
+    let grammar = Grammar(language);
+    let patterns = patterns(grammar, pattern)?;
+    let possible = |it: &&Pattern| text.contains(it.fixed_string().as_ref());
+    let possible: Vec<&Pattern> = patterns.iter().filter(possible).collect();
+    if possible.is_empty() || text.is_empty() {
+        return Ok(Vec::new());
+    }
+    if SOURCE_BYTES_MAX < text.len() {
+        return Err(format!(
+            "only {SOURCE_BYTES_MAX} bytes of a file are parsed"
+        ));
+    }
+    let document = StrDoc::try_new(text, grammar)?;
+    if nests_too_deep(&document) {
+        return Err(format!("it nests deeper than {DEPTH_MAX} levels"));
+    }
+    let root = AstGrep::doc(document);
+    let line = |at: usize| u32::try_from(at + 1).unwrap_or(u32::MAX);
+    let mut found = Vec::new();
+    for pattern in possible {
+        let top = root.root();
+        let matches = top.find_all(pattern);
+        found.extend(matches.map(|it| (line(it.start_pos().line()), line(it.end_pos().line()))));
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
 /// Returns the line of the first match, counted from 1.
 fn find(grammar: Grammar, patterns: &[&Pattern], text: &str) -> Result<Option<u32>, String> {
     let document = StrDoc::try_new(text, grammar)?;

@@ -12,7 +12,7 @@ pub(super) const SOURCE_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Bytes of a configuration file.
 pub(super) const CONFIG_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes a compiled regular expression may take, and so the time it may cost per byte searched.
-const REGEX_BYTES_MAX: usize = 1024 * 1024;
+pub(crate) const REGEX_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes looked at to tell a binary file, as git does.
 const BINARY_BYTES: usize = 8_000;
 

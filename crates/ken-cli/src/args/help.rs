@@ -50,6 +50,9 @@ const GROUPS: &[(&str, &[&str])] = &[
             "health",
             "maintain",
             "duplicates",
+            "contradictions",
+            "resolve",
+            "norms",
             "scan",
             "quarantine",
             "revoke",
@@ -111,7 +114,7 @@ fn template(command: &Command) -> String {
         for sub in known {
             let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
             let (literal, reset) = (name, name.render_reset());
-            let _ = writeln!(text, "  {literal}{:<12}{reset} {about}", sub.get_name());
+            let _ = writeln!(text, "  {literal}{:<14}{reset} {about}", sub.get_name());
         }
     }
     let _ = write!(text, "\n{head}Options:{end}\n{{options}}{{after-help}}");

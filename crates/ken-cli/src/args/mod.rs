@@ -10,6 +10,7 @@ mod guard;
 mod health;
 mod help;
 mod model;
+mod norms;
 mod pairs;
 mod promotion;
 mod runs;
@@ -36,6 +37,7 @@ pub(crate) use health::{
 };
 pub(crate) use help::command;
 pub(crate) use model::{AddModelArgs, ModelCommand};
+pub(crate) use norms::{ContradictionsArgs, NormsCommand, ResolveArgs};
 pub(crate) use pairs::{DuplicatesArgs, MergeArgs, SupersedeArgs};
 pub(crate) use promotion::{ApproveArgs, PromoteArgs};
 pub(crate) use runs::{
@@ -201,6 +203,13 @@ pub(crate) enum Verb {
     Supersede(SupersedeArgs),
     /// List entries that seem to say the same
     Duplicates(DuplicatesArgs),
+    /// List entries that cannot both be followed
+    Contradictions(ContradictionsArgs),
+    /// Settle a contradiction: one stays, or both
+    Resolve(ResolveArgs),
+    /// Look after norms that a program can check
+    #[command(subcommand)]
+    Norms(NormsCommand),
     /// Move an entry on the ladder candidate, active, verified, stale, rejected
     Status(StatusArgs),
     /// Pin, mute or annotate an entry; what is true stays as it is

@@ -15,6 +15,7 @@ mod completions;
 mod confidence;
 mod confirm;
 mod distil;
+mod contradictions;
 mod doctor;
 mod drift;
 mod duplicates;
@@ -37,6 +38,7 @@ mod man;
 mod mark;
 mod merge;
 mod model;
+mod norms;
 mod observe;
 mod promote;
 mod quarantine;
@@ -173,6 +175,9 @@ impl Session<'_> {
             Verb::Distil(args) => distil::run(self, *args),
             Verb::Supersede(args) => supersede::run(self, &args),
             Verb::Duplicates(args) => duplicates::run(self, &args),
+            Verb::Contradictions(args) => contradictions::run(self, &args),
+            Verb::Resolve(args) => contradictions::resolve(self, &args),
+            Verb::Norms(command) => norms::run(self, command),
             Verb::Status(args) => status::run(self, args),
             Verb::Mark(args) => mark::run(self, args),
             Verb::Log(args) => log::run(self, &args),

@@ -3,7 +3,7 @@
 use ken_core::id::EntryId;
 use ken_core::run::How;
 use ken_core::score::{Explained, Withheld};
-use ken_core::surface::{self, BUDGET, LeftOut, NOTHING_FOUND, Page, Shown, Tier};
+use ken_core::surface::{self, BUDGET, Competitor, LeftOut, NOTHING_FOUND, Page, Shown, Tier};
 use ken_core::text::{visible, word};
 use ken_core::time::{Date, Timestamp};
 use ken_engine::search::{Answer, Hit, Missed, Portion, Search};
@@ -47,6 +47,9 @@ struct HitObject<'a> {
     /// Whether it is about a path in hand.
     anchored: bool,
     conflicts: &'a [EntryId],
+    /// Who they are and how far they are trusted, where more than a line of each is shown.
+    #[serde(skip_serializing_if = "<[Competitor]>::is_empty")]
+    competing_with: &'a [Competitor],
     /// As an agent is shown it.
     text: &'a str,
     /// Every summand of the score.
@@ -294,6 +297,7 @@ fn hit_objects<'a>(answer: &'a Answer, page: &'a Page) -> Vec<HitObject<'a>> {
     let object = |hit: &'a Hit, shown: &'a Shown| HitObject {
         anchored: hit.anchored,
         conflicts: &hit.conflicts,
+        competing_with: &shown.competing_with,
         text: &shown.text,
         id: hit.entry.id.to_string(),
         score: hit.explained.score,

@@ -28,6 +28,12 @@ static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
         .collect()
 });
 
+/// The first word of every spelling: without one of them a clause makes no choice.
+static FIRST_WORDS: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
+    let spellings = GROUPS.iter().flat_map(|it| it.members.iter().flatten());
+    spellings.filter_map(|it| it.first().copied()).collect()
+});
+
 impl Group {
     fn read(line: &'static str) -> Self {
         let mut parts = line.splitn(3, ';').map(str::trim);
@@ -83,6 +89,9 @@ pub(super) fn member(group: usize, member: usize) -> String {
 
 /// Returns the choices a clause makes; `denied` is whether it forbids as a whole.
 pub(super) fn choices(main: &[String], denied: bool, subject: &BTreeSet<String>) -> Vec<Choice> {
+    if !main.iter().any(|it| FIRST_WORDS.contains(it.as_str())) {
+        return Vec::new();
+    }
     let has = |words: &str| main.iter().any(|it| is_listed(it, words));
     let short = main.len() <= SHORT_TOKENS;
     let begins = |group: &Group| {

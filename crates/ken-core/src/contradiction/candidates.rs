@@ -1,8 +1,9 @@
-//! Which pairs are worth comparing: those that share a file, a choice or uncommon words.
+//! Which pairs are worth comparing: those that share a file, a choice, a measure or uncommon words.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Side;
+use super::rules::measure;
 
 /// Sides a word may stand in before it leads nowhere.
 const COMMON_MIN: usize = 50;
@@ -10,13 +11,14 @@ const COMMON_MIN: usize = 50;
 /// Words two sides must share to be compared, unless one of them has hardly more.
 const SHARED_MIN: usize = 2;
 
-/// Sides of one file that are compared with each other.
-const PER_PATH_MAX: usize = 200;
+/// Sides of one file, or with one measure, that are compared with each other.
+const PER_BUCKET_MAX: usize = 200;
 
 /// Returns which sides to compare, each pair once, the lower place first.
 pub fn candidates(sides: &[Side]) -> BTreeSet<(usize, usize)> {
     let mut found = BTreeSet::new();
     by_path(sides, &mut found);
+    by_measure(sides, &mut found);
     by_choice(sides, &mut found);
     by_words(sides, &mut found);
     found
@@ -30,7 +32,21 @@ fn by_path(sides: &[Side], found: &mut BTreeSet<(usize, usize)>) {
         }
     }
     for with in places.values() {
-        let with = &with[..with.len().min(PER_PATH_MAX)];
+        let with = &with[..with.len().min(PER_BUCKET_MAX)];
+        found.extend(pairs(with));
+    }
+}
+
+fn by_measure(sides: &[Side], found: &mut BTreeSet<(usize, usize)>) {
+    let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (place, side) in sides.iter().enumerate() {
+        let measures: BTreeSet<usize> = side.sentences.iter().filter_map(measure).collect();
+        for measure in measures {
+            places.entry(measure).or_default().push(place);
+        }
+    }
+    for with in places.values() {
+        let with = &with[..with.len().min(PER_BUCKET_MAX)];
         found.extend(pairs(with));
     }
 }

@@ -25,9 +25,12 @@ pub(super) fn opposed(a: &Sentence, b: &Sentence, cosine: Option<f64>) -> Option
         return None;
     }
     let near = cosine.is_some_and(|it| HARVEST_COSINE <= it);
-    by_choice(a, b)
-        .or_else(|| by_preference(a, b))
-        .or_else(|| by_number(a, b, near))
+    let found = by_choice(a, b).or_else(|| by_preference(a, b));
+    let found = found.or_else(|| by_measure(a, b));
+    if found.is_some() || !(a.leads && b.leads) {
+        return found;
+    }
+    by_number(a, b, near)
         .or_else(|| by_modality(a, b, near))
         .or_else(|| by_wording(a, b))
 }
@@ -144,26 +147,29 @@ const BOUNDING: &str = "\
     most least max maximum minimum min limit exce exceed under abov below up more character \
     length wrap percent size per merg pull request than level source fil width";
 
+/// Another number of a measure that is known by name.
+fn by_measure(a: &Sentence, b: &Sentence) -> Option<Why> {
+    let mut measures = MEASURES.iter();
+    let measure = measures.find(|it| it.measured(a) && it.measured(b))?;
+    let (one, other) = (a.numbers.first()?, b.numbers.first()?);
+    let meet = limits_meet(&measure.limits(a), &measure.limits(b));
+    if one.value == other.value || a.denied != b.denied || !meet {
+        return None;
+    }
+    let differs = format!("{}: {} or {}", measure.name, one.value, other.value);
+    why(Rule::Number, differs)
+}
+
 /// Another number for the same thing.
 fn by_number(a: &Sentence, b: &Sentence, near: bool) -> Option<Why> {
-    if a.denied != b.denied {
+    let measured = MEASURES.iter().any(|it| it.measured(a) && it.measured(b));
+    if measured || a.denied != b.denied || !is_one_subject(a, b, near) {
         return None;
     }
     let lacks =
         |number: &Number, of: &Sentence| of.numbers.iter().all(|it| it.value != number.value);
     let ours: Vec<&Number> = a.numbers.iter().filter(|it| lacks(it, b)).collect();
     let theirs: Vec<&Number> = b.numbers.iter().filter(|it| lacks(it, a)).collect();
-    let measure = MEASURES.iter().find(|it| it.measured(a) && it.measured(b));
-    if let (Some(measure), [one], [other]) = (measure, &ours[..], &theirs[..]) {
-        if limits_meet(&measure.limits(a), &measure.limits(b)) {
-            let differs = format!("{}: {} or {}", measure.name, one.value, other.value);
-            return why(Rule::Number, differs);
-        }
-        return None;
-    }
-    if !is_one_subject(a, b, near) {
-        return None;
-    }
     for one in &ours {
         for other in &theirs {
             if counts_the_same(one, other) {
@@ -172,6 +178,11 @@ fn by_number(a: &Sentence, b: &Sentence, near: bool) -> Option<Why> {
         }
     }
     None
+}
+
+/// Returns which measure a sentence gives a number for.
+pub(super) fn measure(sentence: &Sentence) -> Option<usize> {
+    MEASURES.iter().position(|it| it.measured(sentence))
 }
 
 /// Returns whether two numbers stand beside the same word, and count no different things.
@@ -184,8 +195,15 @@ fn counts_the_same(one: &Number, other: &Number) -> bool {
 
 impl Measure {
     fn measured(&self, sentence: &Sentence) -> bool {
+        let [number] = &sentence.numbers[..] else {
+            return false;
+        };
+        let named = |word: &Option<String>| {
+            let word = word.as_deref().unwrap_or_default();
+            self.all_of.iter().any(|of| of.contains(&word))
+        };
         let any = |of: &&[&str]| of.iter().any(|it| sentence.subject.contains(*it));
-        sentence.numbers.len() == 1 && self.all_of.iter().all(any)
+        self.all_of.iter().all(any) && (named(&number.before) || named(&number.after))
     }
 
     fn limits(&self, sentence: &Sentence) -> BTreeSet<String> {

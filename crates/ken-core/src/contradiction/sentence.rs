@@ -4,6 +4,7 @@
 //! because Y does not work"). What stands behind "except" or "unless" is kept apart as the exception.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use super::alternatives::{self, Choice};
 use crate::likeness::{Claim, is_negation, stem};
@@ -31,6 +32,9 @@ const EMPTY_WORDS: &str = "\
     through via under most least maximum max minimum min up above below more fewer less longer \
     exceed exceeds enough";
 
+/// The same, looked up for every word.
+static EMPTY: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| EMPTY_WORDS.split(' ').collect());
+
 /// Words besides the plain negations that forbid or let go.
 const FORBIDDING: &str = "\
     ban banned bans disallowed discourage discouraged forbidden needless optional prohibited \
@@ -39,6 +43,10 @@ const FORBIDDING: &str = "\
 /// Beginnings of words that oblige.
 const OBLIGING: &str = "\
     always use using prefer requir enforc recommend encourag allow";
+
+/// Words that a sentence which orders something begins with.
+const ORDERING: &str = "\
+    always never use do don't avoid prefer must keep only ensure run write";
 
 /// Words behind which a reason or a purpose follows.
 const REASONS: &str = "\
@@ -63,6 +71,9 @@ pub(super) struct Sentence {
     pub(super) claim: Claim,
     /// Stems of what it is about.
     pub(super) subject: BTreeSet<String>,
+    /// Whether it is what the statement claims: its first sentence, or one that orders something. The others
+    /// explain, and what they deny is something else.
+    pub(super) leads: bool,
     /// Whether it forbids.
     pub(super) denied: bool,
     pub(super) numbers: Vec<Number>,
@@ -85,13 +96,15 @@ pub(super) struct Number {
 impl Sentence {
     /// Takes a statement apart, sentence by sentence.
     pub(super) fn all(text: &str) -> Vec<Self> {
-        let sentences = split(text).into_iter().map(Self::of);
+        let sentences = split(text).into_iter().enumerate();
+        let sentences = sentences.map(|(place, text)| Self::of(text, place));
         let spoken = sentences.filter(|it| !it.subject.is_empty() || !it.choices.is_empty());
         spoken.take(SENTENCES_MAX).collect()
     }
 
-    fn of(text: &str) -> Self {
+    fn of(text: &str, place: usize) -> Self {
         let tokens = lex(text);
+        let orders = tokens.first().is_some_and(|it| is_listed(it, ORDERING));
         let (main, exception) = main_clause(&tokens);
         let (kept, preferred, rejected) = preference(main);
         let denied = kept.iter().filter(|it| denies(it)).count() % 2 == 1;
@@ -101,6 +114,7 @@ impl Sentence {
             choices: alternatives::choices(main, denied, &subject),
             numbers: numbers(&kept),
             excepted: self::subject(exception),
+            leads: place == 0 || orders,
             subject,
             denied,
             preferred,
@@ -238,7 +252,7 @@ fn bare(tokens: &[String]) -> String {
 }
 
 fn is_empty(word: &str) -> bool {
-    is_listed(word, EMPTY_WORDS)
+    EMPTY.contains(word)
 }
 
 fn subject(tokens: &[String]) -> BTreeSet<String> {

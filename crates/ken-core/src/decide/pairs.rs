@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::content::{Changes, Content};
 use crate::entry::Entry;
-use crate::event::{Body, MergeStrategy, Merged, Origin, PairDismissed, PairKind, Superseded};
-use crate::id::EntryId;
-use crate::text::Statement;
+use crate::event::{
+    Body, ContradictionFlagged, ContradictionResolved, Keep, MergeStrategy, Merged, Origin,
+    PairDismissed, PairKind, Superseded,
+};
+use crate::id::{EntryId, EventId};
+use crate::text::{Note, Statement};
 use crate::workspace::Workspace;
 
 use super::{Draft, Refusal, writable};
@@ -142,4 +145,81 @@ pub fn dismiss_pair(
             as_what,
         }),
     })
+}
+
+/// Notes that two entries seem to contradict each other; once a pair, whatever anybody decided since.
+pub fn flag_contradiction(
+    one: &Entry,
+    other: &Entry,
+    why: Note,
+    workspace: &Workspace,
+) -> Result<Draft, Refusal> {
+    let (first, second) = ordered(one, other)?;
+    let decided = workspace
+        .dismissed
+        .contains(&(first, second, PairKind::Contradiction));
+    if decided || !open_flags(first, second, workspace).is_empty() {
+        return Err(Refusal::NothingChanges);
+    }
+    Ok(Draft {
+        about: vec![first.into(), second.into()],
+        body: Body::ContradictionFlagged(ContradictionFlagged { first, second, why }),
+    })
+}
+
+/// Settles a contradiction: `kept` is the one that stays in force, or nobody means both.
+///
+/// The pair is dismissed with it, so that nobody is asked about it again.
+pub fn resolve_contradiction(
+    one: &Entry,
+    other: &Entry,
+    kept: Option<EntryId>,
+    workspace: &Workspace,
+) -> Result<Vec<Draft>, Refusal> {
+    let (first, second) = ordered(one, other)?;
+    let flags = open_flags(first, second, workspace);
+    let dismissal = dismiss_pair(one, other, PairKind::Contradiction, workspace);
+    if flags.is_empty() && dismissal.is_err() {
+        return Err(Refusal::NothingChanges);
+    }
+    let keep = match kept {
+        Some(id) if id == first => Keep::First,
+        Some(_) => Keep::Second,
+        None => Keep::Both,
+    };
+    let mut drafts = vec![Draft {
+        about: vec![first.into(), second.into()],
+        body: Body::ContradictionResolved(ContradictionResolved {
+            first,
+            second,
+            keep,
+            flags,
+        }),
+    }];
+    drafts.extend(dismissal.ok());
+    if let Some(kept) = kept {
+        let (old, new) = if kept == one.id {
+            (other, one)
+        } else {
+            (one, other)
+        };
+        drafts.push(supersede(old, new)?);
+    }
+    Ok(drafts)
+}
+
+fn ordered(one: &Entry, other: &Entry) -> Result<(EntryId, EntryId), Refusal> {
+    writable(one)?;
+    writable(other)?;
+    if one.id == other.id {
+        return Err(Refusal::SelfMerge);
+    }
+    Ok((one.id.min(other.id), one.id.max(other.id)))
+}
+
+/// Returns the flags of a pair that nobody resolved.
+fn open_flags(first: EntryId, second: EntryId, workspace: &Workspace) -> Vec<EventId> {
+    let flags = workspace.contradictions.iter();
+    let of_pair = flags.filter(|(_, (a, b))| (*a.min(b), *a.max(b)) == (first, second));
+    of_pair.map(|(flag, _)| *flag).collect()
 }

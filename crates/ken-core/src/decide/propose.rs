@@ -2,7 +2,7 @@
 
 use crate::citation::Citation;
 use crate::condition;
-use crate::content::{Content, Scope};
+use crate::content::{Content, Detail, Scope};
 use crate::event::{Body, CopiedFrom, Origin, Proposed, SourceRun};
 use crate::id::{EntryId, EventId};
 use crate::kind::{Kind, Memory};
@@ -107,6 +107,9 @@ pub(super) fn check_content(kind: Kind, content: &Content) -> Result<(), Refusal
         content.depends_on.len(),
         Content::CONDITIONS_MAX,
     )?;
+    if let Some(Detail::Norm(norm)) = &content.detail {
+        norm.check.understand()?;
+    }
     let count = content.statement.sentences();
     if kind.memory() != Memory::Episodic && Statement::SENTENCES_MAX < count {
         return Err(Refusal::TooManySentences {

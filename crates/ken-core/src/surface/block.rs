@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Finding, Page, Tier, from_failed_run};
+use super::{Competitor, Finding, Page, Tier, from_failed_run};
 use crate::content::{Content, Detail, Spike, SpikeConfidence};
 use crate::entry::Entry;
 use crate::facts::Validity;
@@ -96,7 +96,12 @@ fn mark(body: &str) -> String {
 }
 
 /// Returns the lines of one entry.
-pub(super) fn entry_text(finding: &Finding<'_>, tier: Tier, folder: &str) -> String {
+pub(super) fn entry_text(
+    finding: &Finding<'_>,
+    competing_with: &[Competitor],
+    tier: Tier,
+    folder: &str,
+) -> String {
     let Some(content) = &finding.entry.content else {
         return String::new();
     };
@@ -110,6 +115,13 @@ pub(super) fn entry_text(finding: &Finding<'_>, tier: Tier, folder: &str) -> Str
     out.push('\n');
     if tier == Tier::Full {
         everything(&mut out, finding, content);
+    }
+    for other in competing_with {
+        let (id, title, confidence) = (other.id, inline(&other.title), other.confidence);
+        let _ = writeln!(
+            out,
+            "  competing_with: [{id}] {title} (confidence {confidence:.2})"
+        );
     }
     if Tier::Summary < tier {
         filing(&mut out, finding.entry, content, folder);

@@ -9,6 +9,8 @@ mod planted;
 
 use std::collections::BTreeSet;
 
+use proptest::prelude::*;
+
 use ken_core::contradiction::{Side, candidates, contradicting_texts, contradiction};
 
 const NORMS_TUNING: &str = include_str!("norms_tuning.txt");
@@ -117,5 +119,56 @@ fn candidates_lead_to_every_contradiction() {
             let found = why.is_none() || led.contains(&(one, other));
             assert!(found, "{} / {}: {why:?}", texts[one], texts[other]);
         }
+    }
+}
+
+/// Words that rules look for, and what may stand between them.
+fn any_text() -> impl Strategy<Value = String> {
+    let words = prop::sample::select(vec![
+        "Use",
+        "never",
+        "always",
+        "tabs",
+        "spaces",
+        "npm",
+        "pnpm",
+        "over",
+        "instead",
+        "of",
+        "not",
+        "to",
+        "80",
+        "2",
+        "characters",
+        "lines",
+        "prefer",
+        "except",
+        "in",
+        "Go",
+        "because",
+        ",",
+        ".",
+        "without",
+        "é",
+        "`x`",
+        "merge",
+    ]);
+    let spoken = prop::collection::vec(words, 0..14).prop_map(|it| it.join(" "));
+    prop_oneof![spoken, any::<String>()]
+}
+
+proptest! {
+    /// Any text is compared without a panic, and neither side is the first.
+    #[test]
+    fn any_two_texts_contradict_each_other_or_neither(a in any_text(), b in any_text()) {
+        let (one, other) = (contradicting_texts(&a, &b), contradicting_texts(&b, &a));
+        prop_assert_eq!(one.is_some(), other.is_some(), "{:?} {:?}", one, other);
+    }
+
+    /// Nothing contradicts itself.
+    #[test]
+    fn no_sentence_contradicts_itself(words in prop::collection::vec("[a-z]{2,9}", 1..9)) {
+        let text = words.join(" ");
+        prop_assert_eq!(contradicting_texts(&text, &text), None);
     }
 }

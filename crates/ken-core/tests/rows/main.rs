@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod contradictions;
 mod drift;
 mod health;
 mod health_work;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ken_anchor::{Tree as _, Unresolved, resolve};
+use ken_anchor::{TextPattern, Tree as _, Unresolved, check_code, resolve};
 use ken_core::actor::Actor;
 use ken_core::anchor::Anchor;
+use ken_core::check::{Check, language_of};
 use ken_core::condition::Truth;
-use ken_core::content::{Changes, Content};
-use ken_core::decide;
+use ken_core::content::{Changes, Content, Detail};
+use ken_core::decide::{self, Refusal};
 use ken_core::entry::Entry;
 use ken_core::facts::Validity;
 use ken_core::id::EntryId;
@@ -64,11 +65,13 @@ impl Engine {
         content: &mut Content,
         ground: &mut Option<Ground>,
     ) -> Result<(), Error> {
+        understand(content.detail.as_ref())?;
         self.ground_both(&mut content.evidence, &content.depends_on, ground)
     }
 
     /// Does the same for what is worded anew.
     pub(crate) fn ground_changes(&mut self, changes: &mut Changes) -> Result<(), Error> {
+        understand(changes.detail.as_ref().and_then(Option::as_ref))?;
         let evidence = changes.evidence.as_deref_mut().unwrap_or_default();
         let conditions = changes.depends_on.as_deref().unwrap_or_default();
         self.ground_both(evidence, conditions, &mut None)
@@ -297,4 +300,28 @@ fn take(checker: &mut Checker<'_>, anchor: &mut Anchor) -> Result<(), Error> {
         Looked::Missing(other) => refused(other.to_string(), Vec::new()),
         Looked::Unreadable(why) => refused(why, Vec::new()),
     }
+}
+
+/// Refuses a norm's check whose pattern nothing could be held against.
+fn understand(detail: Option<&Detail>) -> Result<(), Error> {
+    let Some(Detail::Norm(norm)) = detail else {
+        return Ok(());
+    };
+    norm.check.understand().map_err(Refusal::from)?;
+    let understood = match &norm.check {
+        Check::CommitMessage { pattern, .. } | Check::ForbiddenText { pattern, .. } => {
+            TextPattern::new(pattern).map(|_| ())
+        }
+        Check::ForbiddenCode {
+            language, pattern, ..
+        } => {
+            let language = language_of(language).map_err(Refusal::from)?;
+            check_code(language, pattern)
+        }
+        Check::ChangedTogether { .. }
+        | Check::Reviewers { .. }
+        | Check::DiffSize { .. }
+        | Check::RiskTier { .. } => Ok(()),
+    };
+    understood.map_err(|why| Error::Usage(format!("the check cannot be used: {why}")))
 }

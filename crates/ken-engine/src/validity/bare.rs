@@ -41,16 +41,16 @@ pub fn verify_bare(
         }),
     };
     let head = Arc::new(CommitTree::named(&place, head)?);
-    let mut index = known_at(&head)?;
+    let mut index = known_at(&head, KEN_DIR)?;
     let range = Range::of(&place, base, Some(head))?;
     let guard = Guard::default();
     verify_change(&mut index, (&range, from), &guard, now, progress)
 }
 
-/// Returns everything a commit's ledger says.
-fn known_at(tree: &CommitTree) -> Result<Index, Error> {
+/// Returns what a commit's ledger says below `folder`.
+pub(super) fn known_at(tree: &CommitTree, folder: &str) -> Result<Index, Error> {
     let mut added: Vec<Recorded> = Vec::new();
-    for path in tree.below(KEN_DIR)? {
+    for path in tree.below(folder)? {
         let Ok(name) = SegmentName::from_tree_path(&path) else {
             continue;
         };

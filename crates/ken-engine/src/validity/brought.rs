@@ -242,11 +242,13 @@ fn is_policy(body: &Body) -> bool {
         "approval.granted",
         "confidence.reset",
         "config.changed",
+        "contradiction.resolved",
         "domain.overridden",
         "domain.strategy_changed",
         "entry.status_changed",
         "event.blanked",
         "origin.revoked",
+        "pair.dismissed",
         "peer.trust_changed",
         "quarantine.lifted",
     ];

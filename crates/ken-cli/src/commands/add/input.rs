@@ -57,6 +57,7 @@ pub(super) struct EntryInput {
     answer: Option<Value>,
     confidence: Option<Value>,
     constraints: Option<Value>,
+    check: Option<Value>,
     from: Option<Value>,
     rel: Option<Value>,
     to: Option<Value>,
@@ -234,6 +235,7 @@ impl EntryInput {
             ("answer", &self.answer),
             ("confidence", &self.confidence),
             ("constraints", &self.constraints),
+            ("check", &self.check),
             ("from", &self.from),
             ("rel", &self.rel),
             ("to", &self.to),
@@ -250,7 +252,11 @@ impl EntryInput {
         if kind == Kind::Relationship {
             resolve_ends(&mut detail, engine)?;
         }
-        detail.entry("of").or_insert_with(|| kind.name().into());
+        let of = match kind.memory() {
+            Memory::Procedural => "norm",
+            Memory::Semantic | Memory::Episodic => kind.name(),
+        };
+        detail.entry("of").or_insert_with(|| of.into());
         let given = detail.keys().cloned().collect::<Vec<_>>().join(", ");
         let read: Detail = serde_json::from_value(Value::Object(detail)).map_err(|error| {
             Failure::usage(format!(

@@ -22,12 +22,19 @@ pub(super) fn run(session: &mut Session<'_>, args: &AddArgs) -> Result<Exit, Fai
         None => EntryInput::default(),
     };
     input.apply(args)?;
-    let entry = session.write_as(|engine, reader| {
+    let (entry, against) = session.write_as(|engine, reader| {
         let proposal = input.proposal(engine, &reader.agent)?;
         let added = engine.add_for(reader, vec![proposal])?;
-        Ok(engine.entry(added[0])?)
+        Ok((engine.entry(added[0])?, engine.norms_against(added[0])?))
     })?;
     tell_quarantine(session, &entry)?;
+    for it in &against {
+        let (one, other) = (it.first.id, it.second.id);
+        session.printer.note(&format!(
+            "{one} and {other} contradict each other ({}); `ken verify` fails until `ken resolve {one} {other}` settles it",
+            it.why
+        ))?;
+    }
     let file = entry.file_name().unwrap_or_default();
     session.written(
         &entry,

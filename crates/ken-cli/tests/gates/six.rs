@@ -1,0 +1,216 @@
+//! Each of the six gates: passed once, failed once, with its name, what it says and the exit code.
+
+use ken_core::event::Recorded;
+use ken_core::kind::Kind;
+use ken_testkit::build::Scribe;
+use ken_testkit::test_env::TestEnv;
+
+use crate::{add, house, told};
+
+const SEGMENT: &str = "v1/2026-01-01t00-00-aaaaaa.jsonl";
+
+/// Puts lines into the ledger that no command would write.
+fn forge(env: &TestEnv, memory: &str, events: &[&Recorded]) {
+    let lines: Vec<String> = events.iter().map(|it| format!("{}\n", it.line())).collect();
+    env.write(&format!(".ken/{memory}/{SEGMENT}"), &lines.concat());
+}
+
+fn verify(env: &TestEnv, gate: &str) -> (i32, Vec<String>) {
+    let run = env.run(["verify"]);
+    (run.exit, told(&run, gate))
+}
+
+#[test]
+fn gat_01_schema_passes_what_reads_and_fails_what_does_not() {
+    let env = house();
+    let _ = add(&env, "learning", "Charging twice is safe with a key");
+    assert_eq!(verify(&env, "knowledge.schema"), (0, Vec::new()));
+    let (_, good) = Scribe::new(9).propose("Refunds are idempotent");
+    let line = good.line().replace("idempotent", "never idempotent");
+    env.write(
+        &format!(".ken/semantic/{SEGMENT}"),
+        &format!("{line}\n{line}\n"),
+    );
+    let run = env.run(["verify"]);
+    assert_eq!(run.exit, 3, "{run}");
+    assert!(run.stderr.contains("is damaged at line 1"), "{run}");
+}
+
+#[test]
+fn gat_01_an_edit_that_breaks_the_schema_fails_the_gate() {
+    let env = house();
+    let id = add(&env, "learning", "Charging twice is safe with a key");
+    let name = env
+        .names(".ken/entries")
+        .into_iter()
+        .find(|it| it.starts_with(&id));
+    let path = format!(".ken/entries/{}", name.expect("its file"));
+    env.write(
+        &path,
+        &env.read(&path).replace("tags: []", "tags: [\"Not A Tag\"]"),
+    );
+    let (exit, told) = verify(&env, "knowledge.schema");
+    let wanted = format!(
+        "error {path}: this edit was not absorbed: its `tags` cannot be read: tag `Not A Tag`: write lowercase words joined by `/`, such as auth/jwt [knowledge.schema]"
+    );
+    assert_eq!((exit, told), (1, vec![wanted]));
+}
+
+#[test]
+fn gat_02_provenance_is_needed_by_facts_and_norms_and_not_by_friction() {
+    let env = house();
+    let _ = add(&env, "learning", "Charging twice is safe with a key");
+    let friction = [
+        "friction",
+        "record",
+        "--type",
+        "tool_error",
+        "--context",
+        "{}",
+    ];
+    let _ = env.run(friction).success();
+    assert_eq!(verify(&env, "knowledge.provenance"), (0, Vec::new()));
+    let mut scribe = Scribe::new(9);
+    let (id, bare) = scribe.propose_with(Kind::Learning, "Nobody says where from", |it| {
+        it.citations.clear();
+    });
+    forge(&env, "semantic", &[&bare]);
+    let wanted = format!(
+        "error {id}: provenance required: cite at least one commit, pr, doc, test or transcript [knowledge.provenance]"
+    );
+    assert_eq!(verify(&env, "knowledge.provenance"), (1, vec![wanted]));
+}
+
+#[test]
+fn gat_03_a_link_that_leads_nowhere_is_a_warning() {
+    let env = house();
+    let one = add(&env, "learning", "Charging twice is safe with a key");
+    let other = add(&env, "learning", "Refunds need no key");
+    let _ = env.run(["link", &one, &other]).success();
+    assert_eq!(verify(&env, "knowledge.links"), (0, Vec::new()));
+    let mut scribe = Scribe::new(9);
+    let (unknown, _) = scribe.propose("Known elsewhere");
+    let (id, entry) = scribe.propose("Points away");
+    let link = ken_core::event::Linked {
+        to: unknown,
+        rel: ken_core::event::Relation::RelatesTo,
+        withdraws: Vec::new(),
+    };
+    let link = scribe.about(id, ken_core::event::Body::Linked(link));
+    forge(&env, "semantic", &[&entry, &link]);
+    let (exit, told) = verify(&env, "knowledge.links");
+    let wanted = format!(
+        "warning {id}: links to {unknown}, which this branch does not know [knowledge.links]"
+    );
+    assert!(told.contains(&wanted), "{told:?}");
+    assert_eq!(exit, 0, "a warning does not block");
+}
+
+#[test]
+fn gat_04_gat_13_a_norm_unconfirmed_for_more_than_90_days_is_flagged_and_never_blocks() {
+    let env = house();
+    let norm = add(&env, "commit-norm", "Sign every tag");
+    let _ = add(&env, "learning", "Old facts are not norms");
+    env.wait_days(90);
+    assert_eq!(verify(&env, "knowledge.staleness"), (0, Vec::new()));
+    env.wait_days(1);
+    let wanted = format!(
+        "warning {norm}: nobody confirmed this norm for 91 days; flagged for review: `ken confirm {norm}` if it holds, `ken retract {norm}` if not: Sign every tag [knowledge.staleness]"
+    );
+    assert_eq!(verify(&env, "knowledge.staleness"), (0, vec![wanted]));
+    let _ = env.run(["confirm", &norm]).success();
+    assert_eq!(verify(&env, "knowledge.staleness"), (0, Vec::new()));
+}
+
+#[test]
+fn gat_05_gat_07_norms_that_contradict_block_and_facts_that_do_are_told() {
+    let env = house();
+    let one = add(&env, "commit-norm", "Use pnpm to install packages");
+    assert_eq!(verify(&env, "knowledge.contradictions"), (0, Vec::new()));
+    let other = add(&env, "commit-norm", "Install packages with npm");
+    let (exit, told) = verify(&env, "knowledge.contradictions");
+    assert_eq!((exit, told.len()), (1, 1), "{told:?}");
+    assert!(told[0].starts_with("error "), "{told:?}");
+    assert!(told[0].contains("JavaScript package manager: "), "{told:?}");
+    let _ = env.run(["resolve", &one, &other, "--keep", &one]).success();
+    assert_eq!(verify(&env, "knowledge.contradictions"), (0, Vec::new()));
+    let _ = add(&env, "learning", "Use tabs");
+    let _ = add(&env, "learning", "Use spaces");
+    let _ = env.run(["contradictions", "--flag"]).success();
+    let (exit, told) = verify(&env, "knowledge.contradictions");
+    assert_eq!((exit, told.len()), (0, 1), "{told:?}");
+    assert!(told[0].starts_with("warning "), "{told:?}");
+}
+
+#[test]
+fn gat_06_nothing_episodic_gets_into_another_memory_without_a_person() {
+    let env = house();
+    let _ = add(&env, "learning", "Charging twice is safe with a key");
+    assert_eq!(verify(&env, "episodic.no_backflow"), (0, Vec::new()));
+    let friction = [
+        "friction",
+        "record",
+        "--type",
+        "tool_error",
+        "--context",
+        "{}",
+    ];
+    let friction = env.run(friction).success().line();
+    let args = [
+        "add",
+        "--kind",
+        "learning",
+        "--statement",
+        "The linter is flaky",
+        "--cite",
+    ];
+    let cited = format!("transcript:{friction}");
+    let id = env
+        .run(args.into_iter().chain([cited.as_str()]))
+        .success()
+        .line();
+    let wanted = format!(
+        "error {id}: directional flow violation: {friction} is episodic and no person approved that it enters semantic memory; `ken promote` asks for one [episodic.no_backflow]"
+    );
+    assert_eq!(
+        verify(&env, "episodic.no_backflow"),
+        (1, vec![wanted.clone()])
+    );
+    // An agent's approval is none; a person's is.
+    let approval = |by: &str, seed: u64| {
+        let mut scribe = Scribe::new(seed);
+        let entry = id.parse().expect("an id");
+        scribe.by(by).at("2026-03-01T00:00:00Z").about(
+            entry,
+            ken_core::event::Body::ApprovalGranted(ken_core::event::ApprovalGranted {
+                entry,
+                artifact: "looked at together".parse().expect("a note"),
+                signature: None,
+            }),
+        )
+    };
+    let agents = approval("agent:helper", 11);
+    forge(&env, "semantic", &[&agents]);
+    assert_eq!(verify(&env, "episodic.no_backflow"), (1, vec![wanted]));
+    forge(
+        &env,
+        "semantic",
+        &[&agents, &approval("human:ada@example.org", 12)],
+    );
+    assert_eq!(verify(&env, "episodic.no_backflow"), (0, Vec::new()));
+}
+
+#[test]
+fn dig_05_dig_08_the_answer_is_json_with_passes_and_findings_and_the_same_each_time() {
+    let env = house();
+    let _ = add(&env, "commit-norm", "Always sign tags");
+    let _ = add(&env, "commit-norm", "Never sign tags");
+    let first = env.run(["verify", "--format", "json"]);
+    let again = env.run(["verify", "--format", "json"]);
+    assert_eq!(first.exit, 1);
+    assert_eq!(first.stdout, again.stdout);
+    let json = first.json();
+    assert_eq!(json["passes"], false);
+    assert_eq!(json["findings"][0]["gate"], "knowledge.contradictions");
+    assert_eq!(json["findings"][0]["level"], "error");
+}
