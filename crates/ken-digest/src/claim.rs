@@ -191,12 +191,18 @@ fn forbids(text: &str) -> bool {
 fn of_sentences(source: SourceKind, block: &Block) -> Vec<Found> {
     let all = sentences(&block.text);
     // A short paragraph is one thought: cut apart, its later sentences lose what they are about.
-    if all.len() <= Statement::SENTENCES_MAX && block.text.split_whitespace().count() <= PARAGRAPH_WORDS_MAX {
+    if all.len() <= Statement::SENTENCES_MAX
+        && block.text.split_whitespace().count() <= PARAGRAPH_WORDS_MAX
+    {
         let starts_well = all.first().is_some_and(|it| !leans(it));
         let kept: Vec<&str> = all.into_iter().filter(|it| !is_idle(it)).collect();
         let text = kept.join(" ");
         let whole = starts_well && is_ended(block, &text);
-        return whole.then(|| one(source, block, text)).flatten().into_iter().collect();
+        return whole
+            .then(|| one(source, block, text))
+            .flatten()
+            .into_iter()
+            .collect();
     }
     let mut groups: Vec<Vec<&str>> = Vec::new();
     for sentence in all {
@@ -350,7 +356,13 @@ impl Shell {
                     && !has(&spoken(it), "commands, examples, example, usage")
             })
         };
-        let lead = || block.lead.as_deref().and_then(|it| sentences(it).pop()).map(str::to_owned);
+        let lead = || {
+            block
+                .lead
+                .as_deref()
+                .and_then(|it| sentences(it).pop())
+                .map(str::to_owned)
+        };
         let label = behind.or_else(|| self.comment.clone());
         let label = label.or_else(lead).or_else(heading);
         let label = label.filter(|it| !it.is_empty())?;

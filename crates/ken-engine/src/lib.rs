@@ -12,9 +12,9 @@
 pub mod audit;
 pub mod brief;
 mod config;
+pub mod contradictions;
 pub mod digest;
 pub mod distil;
-pub mod contradictions;
 pub mod drift;
 pub mod engine;
 pub mod entries;

@@ -162,7 +162,8 @@ fn absorbed(engine: &mut Engine) -> Vec<String> {
             | Notice::ModelMissing { .. }
             | Notice::ActionRequired { .. }
             | Notice::Maintained { .. }
-            | Notice::MaintenanceFailed { .. } => None,
+            | Notice::MaintenanceFailed { .. }
+            | Notice::SignersNotCommitted => None,
         });
     edits.collect()
 }

@@ -138,7 +138,7 @@ fn proposed(lesson: &Lesson) -> Result<Proposed, String> {
         run: None,
         overrides: None,
         copied_from: None,
-        promoted_from: None,
+        promoted_from: Vec::new(),
     })
 }
 
