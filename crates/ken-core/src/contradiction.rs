@@ -170,6 +170,8 @@ pub fn contradiction(a: &Side, b: &Side, cosine: Option<f64>) -> Option<Why> {
         let others = b.sentences.iter();
         others.filter_map(move |other| rules::opposed(one, other, cosine))
     });
+    // Two copies of one statement contradict nothing, whatever it says of itself.
+    let said = said.filter(|_| a.claim != b.claim);
     let denies = |why: &Why| matches!(why.rule, Rule::Modality);
     let found = said
         .into_iter()

@@ -165,6 +165,10 @@ fn scopes_exceptions_and_reasons_are_no_contradictions() {
         ),
         ("Use pnpm because npm does not hoist", "Use pnpm"),
         ("Use pnpm instead of npm", "Never use npm"),
+        (
+            "Use pnpm. Use npm to publish.",
+            "Use pnpm. Use npm to publish.",
+        ),
         ("Prefer tabs over spaces", "Use tabs, not spaces"),
         ("Never merge without a review", "Always merge with a review"),
         ("npm install fails behind the proxy", "Use pnpm"),
