@@ -10,6 +10,7 @@
 
 mod alternatives;
 mod candidates;
+mod certainty;
 pub mod dominance;
 mod rules;
 mod sentence;
@@ -18,6 +19,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 pub use candidates::candidates;
+pub use certainty::certain_contradiction;
 use sentence::Sentence;
 
 use crate::anchor::Spot;
@@ -38,6 +40,7 @@ const POLARITY_CONTAINMENT: f64 = 0.4;
 /// One side of a possible contradiction.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
+    text: String,
     claim: Claim,
     sentences: Vec<Sentence>,
     polarity: Option<Polarity>,
@@ -100,6 +103,7 @@ impl Side {
     /// Takes a bare text apart: a sentence of a document, without tags or anchors.
     pub fn said(text: &str) -> Self {
         Self {
+            text: text.to_owned(),
             claim: Claim::of(text),
             sentences: Sentence::all(text),
             ..Self::default()

@@ -4,7 +4,7 @@
 
 use ken_core::actor::Actor;
 use ken_core::content::Changes;
-use ken_core::contradiction::{Side, Why, candidates, contradiction};
+use ken_core::contradiction::{Side, Why, candidates, certain_contradiction, contradiction};
 use ken_core::decide;
 use ken_core::entry::Entry;
 use ken_core::event::{Channel, PairKind};
@@ -194,7 +194,8 @@ pub(crate) fn detected(
         if !visible || !trusted || workspace.dismissed.contains(&pair) {
             continue;
         }
-        let why: Option<Why> = contradiction(&sides[one], &sides[other], near(one, other));
+        let near = near(one, other);
+        let why: Option<Why> = certain_contradiction(&sides[one], &sides[other], near);
         let Some(why) = why else { continue };
         let flagged = open
             .get(&first.id)

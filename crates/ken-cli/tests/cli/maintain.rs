@@ -172,14 +172,12 @@ fn mnt_06_the_contradiction_service_lists_any_entries_that_are_contrary() {
         let _ = env.run(add.into_iter().chain(rest)).success();
     }
     let served = json(&env, &["maintain", "contradiction"]);
-    assert_eq!(served["left"][0]["what"], "speak for and against the same");
+    let what = served["left"][0]["what"].as_str().unwrap();
+    assert!(what.starts_with("contradict each other ("), "{what}");
     let command = served["left"][0]["command"].as_str().unwrap();
     let _ = env.run(command.split(' ').skip(1)).success();
     let served = json(&env, &["maintain", "contradiction"]);
-    assert_eq!(
-        served["left"][0]["what"],
-        "contradict each other, as somebody said"
-    );
+    assert_eq!(served["left"], serde_json::json!([]));
 }
 
 #[test]

@@ -2,28 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ken_core::contradiction::{self, Rule, Side, Why, contradiction};
+use ken_core::contradiction::{self, Side, certain_contradiction};
 use ken_core::likeness::{self, Likeness, likeness};
-use ken_digest::MentionKind;
 
 use super::tree::folder_of;
 use super::{AuditFinding, Claim, FindingKind, Other};
 use crate::pairs::sharing_words;
-
-/// Words a rule has at most to be held against others.
-const PLAIN_WORDS_MAX: usize = 22;
-
-/// Words and phrases that leave something out.
-const DENYING: [&str; 8] = [
-    "never",
-    "not",
-    "don't",
-    "avoid",
-    "rather than",
-    "instead of",
-    "without",
-    "no",
-];
 
 /// Returns each pair of claims that are one, or contrary.
 pub(super) fn check(claims: &[Claim]) -> Vec<AuditFinding> {
@@ -81,75 +65,21 @@ fn contradictions(claims: &[Claim]) -> Vec<AuditFinding> {
     let pairs = contradiction::candidates(&sides).into_iter();
     let bound = pairs.filter(|(one, other)| {
         let (one, other) = (&claims[*one], &claims[*other]);
-        is_plain_rule(one)
-            && is_plain_rule(other)
-            && hold_together(&one.document, &other.document)
-            && !are_siblings(one, other)
+        let asks = one.found.modality.asks() && other.found.modality.asks();
+        asks && hold_together(&one.document, &other.document) && !are_siblings(one, other)
     });
     bound
         .filter_map(|(one, other)| {
-            let why = contradiction(&sides[one], &sides[other], None)?;
-            if !is_certain(&why, &claims[one], &claims[other]) {
-                return None;
-            }
+            let why = certain_contradiction(&sides[one], &sides[other], None)?;
             let how = format!("contradicts ({why})");
             Some(pair(claims, (one, other), FindingKind::Contradiction, &how))
         })
         .collect()
 }
 
-/// Returns whether a claim asks for one thing in few words. Longer ones weigh and except, and what they deny is rarely
-/// what they are about.
-fn is_plain_rule(claim: &Claim) -> bool {
-    let text = &claim.found.text;
-    let is_short = text.split_whitespace().count() <= PLAIN_WORDS_MAX && !text.contains(". ");
-    claim.found.modality.asks() && is_short
-}
-
 /// Items of one list are alternatives or steps.
 fn are_siblings(one: &Claim, other: &Claim) -> bool {
     one.document == other.document && one.found.headings == other.found.headings
-}
-
-/// A word that differs is believed only where the whole sentences are opposed as well.
-fn is_certain(why: &Why, one: &Claim, other: &Claim) -> bool {
-    let runs = |it: &Claim| {
-        it.found
-            .mentions
-            .iter()
-            .any(|it| it.kind == MentionKind::Command)
-    };
-    let runs = runs(one) || runs(other);
-    let (one, other) = (&one.found.text, &other.found.text);
-    let opposed = || {
-        let taken = (likeness::Claim::of(one), likeness::Claim::of(other));
-        likeness(&taken.0, &taken.1, None) == Likeness::Opposed
-    };
-    match why.rule {
-        // What a line for a shell uses is not what it asks for.
-        Rule::Alternative if one.contains(": run `") || other.contains(": run `") => false,
-        Rule::Alternative if !why.differs.contains(" or not ") => true,
-        // Options of a command deny nothing, and two that both deny may deny the same.
-        Rule::Alternative | Rule::Modality if runs || denies(one) && denies(other) => false,
-        Rule::Alternative
-        | Rule::Modality
-        | Rule::Number
-        | Rule::Order
-        | Rule::Contrary
-        | Rule::Polarity
-        | Rule::FalsePositive => opposed(),
-    }
-}
-
-fn denies(text: &str) -> bool {
-    let text = format!(
-        " {} ",
-        text.to_lowercase()
-            .replace(|c: char| !c.is_alphanumeric() && c != '\'', " ")
-    );
-    DENYING
-        .iter()
-        .any(|word| text.contains(&format!(" {word} ")))
 }
 
 /// Returns whether both documents bind somebody at once: the folder of one lies in that of the other.

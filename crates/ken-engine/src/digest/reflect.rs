@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::contradiction::{Side, contradiction};
+use ken_core::contradiction::{Side, certain_contradiction};
 use ken_core::entry::Entry;
 use ken_core::likeness::{Claim, Likeness, likeness};
 use ken_core::store::{Filter, Store as _};
@@ -157,7 +157,7 @@ fn relation(a: &Taken, b: &Taken) -> Option<Relation> {
     match likeness(&a.claim, &b.claim, None) {
         Likeness::Same | Likeness::Reworded | Likeness::Alike => Some(Relation::Duplicate),
         Likeness::Opposed | Likeness::Different => {
-            contradiction(&a.side, &b.side, None).map(|_| Relation::Contradiction)
+            certain_contradiction(&a.side, &b.side, None).map(|_| Relation::Contradiction)
         }
     }
 }

@@ -60,7 +60,7 @@ impl Engine {
             attention: count(&found, Severity::Attention),
             stale_entries: self.count_stale()?,
             invalid_entries: self.invalid()?.len() as u64,
-            contradictions: self.find_contradictions()?.len() as u64,
+            contradictions: self.contradictions()?.len() as u64,
             duplicate_pairs: self.duplicates()?.len() as u64,
             friction_week: self.count_friction()?,
             missed_questions: self.missed()?.len() as u64,

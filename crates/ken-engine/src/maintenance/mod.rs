@@ -22,7 +22,7 @@ use crate::files::ken_dir;
 use crate::notice::Notice;
 use crate::runs::closing_lock;
 
-pub use services::{Change, Contrary, Left, Served};
+pub use services::{Change, Left, Served};
 
 /// When services last ran on this machine, and on what.
 const MEMORY_FILE: &str = ".local/maintenance.json";

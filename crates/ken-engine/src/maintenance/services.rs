@@ -6,7 +6,6 @@ use ken_core::actor::Actor;
 use ken_core::decide::{self, Draft};
 use ken_core::entry::Entry;
 use ken_core::event::{Body, Effect, Outcome, RunClosed};
-use ken_core::health::knowledge::contrary_pairs;
 use ken_core::id::EntryId;
 use ken_core::kind::Memory;
 use ken_core::likeness::Merging;
@@ -51,15 +50,6 @@ pub struct Left {
     pub what: String,
     /// The exact command that decides it.
     pub command: String,
-}
-
-/// Two entries that contradict each other.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Contrary {
-    pub first: EntryId,
-    pub second: EntryId,
-    /// Whether somebody flagged or linked them already.
-    pub standing: bool,
 }
 
 /// What a service wants to change, before anything is.
@@ -254,50 +244,16 @@ impl Engine {
     }
 
     fn list_contradictions(&mut self) -> Result<Vec<Left>, Error> {
-        let found = self.find_contradictions()?.into_iter();
+        let found = self.contradictions()?.into_iter();
         let left = found.map(|it| Left {
-            entries: vec![it.first, it.second],
-            what: match it.standing {
-                true => "contradict each other, as somebody said".to_owned(),
-                false => "speak for and against the same".to_owned(),
-            },
-            command: match it.standing {
-                true => format!("ken show {}", it.first),
-                false => format!("ken link {} {} --rel contradicts", it.first, it.second),
-            },
+            entries: vec![it.first.id, it.second.id],
+            what: format!("contradict each other ({})", it.why),
+            command: format!(
+                "ken contradictions --dismiss {} {}",
+                it.first.id, it.second.id
+            ),
         });
         Ok(left.collect())
-    }
-
-    /// Returns entries in use that contradict each other: those somebody flagged or linked, and those of contrary
-    /// polarity about the same.
-    ///
-    /// The one place a finer detector is asked; whatever it finds is listed, and people settle it.
-    pub fn find_contradictions(&mut self) -> Result<Vec<Contrary>, Error> {
-        let entries = self.index.list(&Filter::default())?;
-        let workspace = self.index.workspace()?;
-        let live: BTreeSet<EntryId> = entries.iter().map(|it| it.id).collect();
-        let mut standing: BTreeSet<(EntryId, EntryId)> = BTreeSet::new();
-        let flagged = crate::search::open_contradictions(&workspace);
-        let linked = self.index.contradicting(live.iter().copied())?;
-        for (one, others) in flagged.into_iter().chain(linked) {
-            let pairs = others.into_iter().map(|it| (one.min(it), one.max(it)));
-            standing.extend(pairs.filter(|(a, b)| live.contains(a) && live.contains(b)));
-        }
-        let contrary = contrary_pairs(&entries, &workspace.dismissed).into_iter();
-        let contrary = contrary.map(|(a, b)| (a.id.min(b.id), a.id.max(b.id)));
-        let new: Vec<(EntryId, EntryId)> = contrary.filter(|it| !standing.contains(it)).collect();
-        let known = standing.into_iter().map(|pair| (pair, true));
-        let all = known.chain(new.into_iter().map(|pair| (pair, false)));
-        let mut all: Vec<Contrary> = all
-            .map(|((first, second), standing)| Contrary {
-                first,
-                second,
-                standing,
-            })
-            .collect();
-        all.sort();
-        Ok(all)
     }
 }
 
