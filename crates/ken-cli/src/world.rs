@@ -7,6 +7,7 @@
 //! | `KEN_NOW`, `KEN_SEED` | a clock that stands still and known ids: for tests and recordings only |
 //! | `KEN_MODEL_HUB`, `KEN_MODELS` | where models are fetched from, and the folder they are kept in |
 //! | `KEN_GUARD` | the folder of the guard's own files: names not to be written, the key of fingerprints |
+//! | `KEN_JUDGE` | the folder of `judge.toml`, which says who is asked where Ken cannot tell |
 //! | `GIT_DIR`, `GIT_WORK_TREE` | as git reads them |
 //!
 //! Finding out who acts may run git, so it is done for commands that write and for no others.
@@ -18,6 +19,7 @@ use std::process::{Command, Stdio};
 use ken_core::actor::{Actor, Role};
 use ken_core::time::Timestamp;
 use ken_engine::guard::{Guard, GuardHome};
+use ken_engine::judge::JudgeHome;
 use ken_engine::runs::Reader;
 use ken_engine::world::{FixedWorld, SystemWorld};
 use ken_engine::{Engine, GitEnv, World};
@@ -211,17 +213,31 @@ fn guard_home() -> Option<GuardHome> {
             data: folder,
         });
     }
-    let folder = |name: &str, below: &str| {
-        let named = variable(name)
-            .map(PathBuf::from)
-            .filter(|it| it.is_absolute());
-        let home = || variable("HOME").map(|home| Path::new(&home).join(below));
-        Some(named.or_else(home)?.join("ken"))
-    };
     Some(GuardHome {
-        config: folder("XDG_CONFIG_HOME", ".config")?,
-        data: folder("XDG_DATA_HOME", ".local/share")?,
+        config: user_folder("XDG_CONFIG_HOME", ".config")?,
+        data: user_folder("XDG_DATA_HOME", ".local/share")?,
     })
+}
+
+/// Returns where this user's judge is named: never in a repository.
+pub(crate) fn judge_home() -> Result<JudgeHome, Failure> {
+    let named = variable("KEN_JUDGE").and_then(|it| std::path::absolute(it).ok());
+    let folder = named.or_else(|| user_folder("XDG_CONFIG_HOME", ".config"));
+    let folder = folder.ok_or_else(|| {
+        Failure::usage("there is no folder to keep a judge in")
+            .with_hint("say where with KEN_JUDGE")
+    })?;
+    let variable = |name: &str| env::var_os(name).filter(|it| !it.is_empty());
+    Ok(JudgeHome { folder, variable })
+}
+
+/// Returns Ken's folder below the one a variable names, or below the user's home.
+fn user_folder(name: &str, below: &str) -> Option<PathBuf> {
+    let named = variable(name)
+        .map(PathBuf::from)
+        .filter(|it| it.is_absolute());
+    let home = || variable("HOME").map(|home| Path::new(&home).join(below));
+    Some(named.or_else(home)?.join("ken"))
 }
 
 /// Returns where models are fetched from, if somebody says so.

@@ -7,6 +7,7 @@ mod entry;
 mod filter;
 mod guard;
 mod help;
+mod judge;
 mod model;
 mod pairs;
 mod runs;
@@ -27,6 +28,7 @@ pub(crate) use entry::{
 pub(crate) use filter::ListArgs;
 pub(crate) use guard::{QuarantineCommand, RevokeArgs, ScanArgs, ScanMode};
 pub(crate) use help::command;
+pub(crate) use judge::{EndpointArgs, ExtractArgs, JudgeArgs, JudgeCommand, SetJudge};
 pub(crate) use model::{AddModelArgs, ModelCommand};
 pub(crate) use pairs::{DuplicatesArgs, MergeArgs, SupersedeArgs};
 pub(crate) use runs::{
@@ -174,6 +176,8 @@ pub(crate) enum Verb {
     Supersede(SupersedeArgs),
     /// List entries that seem to say the same
     Duplicates(DuplicatesArgs),
+    /// Take claims out of a transcript with the help of a judge; they become candidates
+    Extract(ExtractArgs),
     /// Move an entry on the ladder candidate, active, verified, stale, rejected
     Status(StatusArgs),
     /// Pin, mute or annotate an entry; what is true stays as it is
@@ -216,6 +220,9 @@ pub(crate) enum Verb {
     /// Choose the model that helps a search find what is meant
     #[command(subcommand)]
     Model(ModelCommand),
+    /// Choose who is asked where Ken cannot tell: a program, an endpoint, or nobody
+    #[command(after_help = judge::JUDGE_HELP)]
+    Judge(JudgeArgs),
     /// Look after the ledger's files
     #[command(subcommand)]
     Ledger(LedgerCommand),

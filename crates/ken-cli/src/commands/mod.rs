@@ -16,11 +16,13 @@ mod doctor;
 mod drift;
 mod duplicates;
 mod export;
+mod extract;
 mod feedback;
 mod friction;
 mod hand;
 mod index;
 mod init;
+mod judge;
 mod ledger;
 mod lift;
 mod link;
@@ -152,6 +154,7 @@ impl Session<'_> {
             Verb::Merge(args) => merge::run(self, args),
             Verb::Supersede(args) => supersede::run(self, &args),
             Verb::Duplicates(args) => duplicates::run(self, &args),
+            Verb::Extract(args) => extract::run(self, &args),
             Verb::Status(args) => status::run(self, args),
             Verb::Mark(args) => mark::run(self, args),
             Verb::Log(args) => log::run(self, &args),
@@ -171,6 +174,7 @@ impl Session<'_> {
             Verb::Blank(args) => blank::run(self, &args),
             Verb::Index(command) => index::run(self, &command),
             Verb::Model(command) => model::run(self, &command),
+            Verb::Judge(args) => judge::run(self, args.command),
             Verb::Ledger(command) => ledger::run(self, command),
             Verb::Scoring { command } => scoring::run(self, command),
             Verb::Doctor => doctor::run(self),

@@ -9,6 +9,7 @@ mod export;
 mod hand_edits;
 mod help;
 mod init;
+mod judge;
 mod knowledge;
 mod many;
 mod model;
