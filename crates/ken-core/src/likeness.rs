@@ -123,24 +123,25 @@ pub fn compare(a: &Claim, b: &Claim, near: Option<Near<'_>>) -> Compared {
         likeness,
         merging,
         score,
-        may_be_opposites: !is_equal && (likeness == Likeness::Opposed || signals.contrary),
+        may_be_opposites: !is_equal && (likeness == Likeness::Opposed || a.is_permuted(b)),
     }
 }
 
 /// Returns how two claims stand to each other; `cosine` is how near a model finds them.
 pub fn likeness(a: &Claim, b: &Claim, cosine: Option<f64>) -> Likeness {
-    if a.tokens == b.tokens && a.symbols == b.symbols && a.numbers == b.numbers {
+    let is_permuted = a.is_permuted(b);
+    if a.tokens == b.tokens && a.symbols == b.symbols && a.numbers == b.numbers && !is_permuted {
         return Likeness::Same;
     }
     let near = Nearness::of(a, b, cosine);
     if near.is_about_one_thing() && is_opposed(a, b) {
         return Likeness::Opposed;
     }
-    if !agrees(a, b) || !names_in_order(a, b) || !opens_alike(a, b) {
+    if !agrees(a, b) || !names_in_order(a, b) || !opens_alike(a, b) || is_permuted {
         return Likeness::Different;
     }
     if a.sequence == b.sequence || is_reworded(&a.words, &b.words) {
-        return match a.names(b) == b.names(a) && a.code == b.code {
+        return match a.names(b) == b.names(a) {
             true => Likeness::Reworded,
             false => Likeness::Different,
         };

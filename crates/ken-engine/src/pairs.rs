@@ -204,3 +204,23 @@ pub fn candidates(claims: &[Claim]) -> BTreeSet<(usize, usize)> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_shares_rare_words_is_compared_and_not_all_with_all() {
+        let mut texts: Vec<String> = (0..400)
+            .map(|number| format!("Entry number {number} is about topic{number} of the store"))
+            .collect();
+        texts.push("A retried payment is charged twice unless its key is kept".to_owned());
+        texts.push("Keep the key of every payment that may be retried".to_owned());
+        let claims: Vec<Claim> = texts.iter().map(|text| Claim::of(text)).collect();
+        let found = candidates(&claims);
+        assert!(found.contains(&(400, 401)));
+        assert!(found.len() <= NEIGHBOURS_MAX * claims.len());
+        assert!(found.iter().all(|(one, other)| one < other));
+        assert!(candidates(&[]).is_empty());
+    }
+}

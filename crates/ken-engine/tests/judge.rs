@@ -164,10 +164,7 @@ fn an_anthropic_endpoint_is_asked_in_its_language() {
     let head = &received.head;
     assert!(head.starts_with("post /v1/messages "), "{head}");
     assert!(head.contains(&format!("x-api-key: {KEY}\r\n")), "{head}");
-    assert!(
-        head.contains("anthropic-version: 2023-06-01\r\n"),
-        "{head}"
-    );
+    assert!(head.contains("anthropic-version: 2023-06-01\r\n"), "{head}");
     assert!(!head.contains("authorization"));
     let body = &received.body;
     assert_eq!(body["tool_choice"]["name"], "same_claim");
@@ -203,10 +200,7 @@ fn faults_of_either_endpoint_are_told_and_are_no_answer() {
             ("/content/1", json!({"type": "text", "text": "They agree."})),
         );
         let twice = of(
-            (
-                "/choices",
-                json!([good["choices"][0], good["choices"][0]]),
-            ),
+            ("/choices", json!([good["choices"][0], good["choices"][0]])),
             ("/content/0", good["content"][1].clone()),
         );
         let empty = of(

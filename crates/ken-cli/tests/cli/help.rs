@@ -44,6 +44,7 @@ fn help_groups_commands_by_task() {
       run          Look after units of work: who takes part, what they saw, how it ended
       observe      Tell what an agent found; whether that confirms anything is decided from what it had seen
       feedback     Say whether an entry helped
+      extract      Take claims out of a transcript with the help of a judge; they become candidates
       lift         Show what entries are worth: outcomes of work with them and without
       confidence   Look after how far using an entry is believed to help
 
@@ -68,6 +69,7 @@ fn help_groups_commands_by_task() {
       doctor       Look the installation over
       scoring      Show or set how much each signal counts when entries are ranked
       model        Choose the model that helps a search find what is meant
+      judge        Choose who is asked where Ken cannot tell: a program, an endpoint, or nobody
       index        Look after the derived index
       ledger       Look after the ledger's files
 

@@ -11,13 +11,18 @@ const OTHER: &str = "After a network timeout, retry the payment call twice";
 fn judge(env: &TestEnv, answer: &str) {
     let folder = env.root().join("..");
     let asked = folder.join("asked");
-    let script = format!(
-        "cat >> {}\nprintf '%s' '{answer}'\n",
-        asked.display()
-    );
+    let script = format!("cat >> {}\nprintf '%s' '{answer}'\n", asked.display());
     env.write("../judge.sh", &script);
     let path = folder.join("judge.sh").display().to_string();
-    let set = ["judge", "set", "command", "--timeout", "20", "--", "/bin/sh"];
+    let set = [
+        "judge",
+        "set",
+        "command",
+        "--timeout",
+        "20",
+        "--",
+        "/bin/sh",
+    ];
     let _ = env.run(set.into_iter().chain([path.as_str()])).success();
 }
 
@@ -52,7 +57,14 @@ fn a_judge_is_shown_set_and_tested() {
     variables  PATH, HOME, SOME_KEY
     timeout    120 s
     ");
-    let set = ["judge", "set", "anthropic", "some-model", "--key-env", "SOME_KEY"];
+    let set = [
+        "judge",
+        "set",
+        "anthropic",
+        "some-model",
+        "--key-env",
+        "SOME_KEY",
+    ];
     insta::assert_snapshot!(env.run(set.into_iter().chain(["--format", "json"])), @r#"
     exit: 0
     ----- stdout -----
@@ -65,7 +77,11 @@ fn a_judge_is_shown_set_and_tested() {
     judge(&env, "I am ready!");
     let tested = env.run(["judge", "test"]);
     assert_eq!(tested.exit, 2, "{tested}");
-    assert!(tested.stderr.contains("not what was asked for: it is no JSON"));
+    assert!(
+        tested
+            .stderr
+            .contains("not what was asked for: it is no JSON")
+    );
     let _ = env.run(["judge", "set", "none"]).success();
     insta::assert_snapshot!(env.run(["duplicates", "--judge"]), @"
     exit: 2
@@ -135,7 +151,9 @@ fn dup_10_dup_11_a_confirmed_pair_is_merged_by_the_judge_with_what_it_selected()
 fn what_a_person_wrote_keeps_its_words_whatever_the_judge_would_rather_say() {
     let env = plain();
     let one = lesson(&env, ONE);
-    let add = ["add", "--kind", "learning", "--cite", "pr:1", "--by", "agent:a"];
+    let add = [
+        "add", "--kind", "learning", "--cite", "pr:1", "--by", "agent:a",
+    ];
     let add = add.into_iter().chain(["--statement", OTHER]);
     let other = env.run(add).success().line();
     judge(
@@ -183,7 +201,9 @@ fn an_answer_that_does_not_fit_changes_nothing_and_is_counted() {
         &env,
         r#"{"same":true,"keep":"worded","statement":"Use postgres://a:hunter2x@db.corp.io/x."}"#,
     );
-    let add = ["add", "--kind", "learning", "--cite", "pr:1", "--by", "agent:a"];
+    let add = [
+        "add", "--kind", "learning", "--cite", "pr:1", "--by", "agent:a",
+    ];
     let add = |text| add.into_iter().chain(["--statement", text]);
     let plain = "Close the pool in the shutdown hook before the process ends";
     let reworded = "Before the process ends, close the pool in the shutdown hook";
@@ -208,7 +228,10 @@ fn a_judge_that_is_gone_is_not_asked_about_everything() {
     let env = plain();
     for number in 0..5 {
         let place = ["east", "west", "north", "south", "middle"][number];
-        lesson(&env, &format!("The {place} gateway drops idle sockets after a minute"));
+        lesson(
+            &env,
+            &format!("The {place} gateway drops idle sockets after a minute"),
+        );
     }
     judge(&env, "");
     let run = env.run(["duplicates", "--judge"]);
@@ -243,9 +266,15 @@ fn norms_and_what_looks_like_opposites_are_left_to_people() {
 fn dup_07_what_is_equal_word_for_word_is_merged_unasked_and_opposites_are_not() {
     let env = plain();
     let one = lesson(&env, ONE);
-    let same = lesson(&env, "retry the payment call twice, after a network timeout.");
+    let same = lesson(
+        &env,
+        "retry the payment call twice, after a network timeout.",
+    );
     let _ = lesson(&env, OTHER);
-    let _ = lesson(&env, "Never retry the payment call twice after a network timeout");
+    let _ = lesson(
+        &env,
+        "Never retry the payment call twice after a network timeout",
+    );
     let run = env.run(["duplicates", "--merge"]).success();
     assert!(run.stdout.starts_with("merged: the same\n"), "{run}");
     assert!(run.stderr.contains("1 pair merged"), "{run}");
@@ -270,10 +299,14 @@ fn dig_acc_15_a_transcript_gives_candidates_that_cite_it_and_nothing_it_does_not
       {"kind":"decision","statement":"Everything is rewritten in Rust.","quote":"rewrite it in Rust, they said"}]}"#;
     judge(&env, claims);
     let dry = env.run(["extract", "../transcript.txt", "--dry-run"]);
-    assert!(dry.stdout.starts_with("proposed  bug  Close the pool"), "{dry}");
+    assert!(
+        dry.stdout.starts_with("proposed  bug  Close the pool"),
+        "{dry}"
+    );
     let run = env.run(["extract", "../transcript.txt"]).success();
     assert!(
-        run.stderr.contains("1 candidate added, 1 known already, 1 left out"),
+        run.stderr
+            .contains("1 candidate added, 1 known already, 1 left out"),
         "{run}"
     );
     assert!(!asked(&env).contains("hunter2x"));
@@ -286,7 +319,10 @@ fn dig_acc_15_a_transcript_gives_candidates_that_cite_it_and_nothing_it_does_not
     assert_eq!(cited["cited_by"], "agent:judge/sh");
     // A second time nothing is new.
     let again = env.run(["extract", "../transcript.txt"]).success();
-    assert!(again.stderr.contains("0 candidates added, 2 known"), "{again}");
+    assert!(
+        again.stderr.contains("0 candidates added, 2 known"),
+        "{again}"
+    );
     judge(&env, "Here are the claims: none");
     let silent = env.run(["extract", "../transcript.txt"]);
     assert_eq!(silent.exit, 1, "{silent}");

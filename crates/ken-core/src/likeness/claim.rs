@@ -74,8 +74,6 @@ pub struct Claim {
     /// Names in code, in the order of their first mention.
     pub(super) identifiers: Vec<String>,
     pub(super) numbers: BTreeSet<String>,
-    /// Every mention of code between backticks, in order and letter for letter.
-    pub(super) code: Vec<String>,
     /// The text as it must be equal for two entries to be one unasked; see [`normal`].
     normal: Vec<String>,
     /// Operators in the order they stand.
@@ -103,7 +101,6 @@ impl Claim {
             stems: content.map(|word| stem(word)).collect(),
             counts,
             identifiers: identifiers(statement),
-            code: code(statement).map(ToOwned::to_owned).collect(),
             normal: normal(statement),
             numbers: numbers(statement, &tokens),
             symbols: symbols(statement),
@@ -139,6 +136,12 @@ impl Claim {
             words.cloned().collect()
         };
         bare(self) == bare(other)
+    }
+
+    /// Returns whether both name the same code, letter for letter, and not in the same order: names changed places.
+    pub(super) fn is_permuted(&self, other: &Self) -> bool {
+        let names = |claim: &'_ Self| claim.identifiers.iter().cloned().collect::<BTreeSet<_>>();
+        self.identifiers != other.identifiers && names(self) == names(other)
     }
 
     /// Returns where `identifier` is first mentioned, as code or in plain words.
@@ -202,12 +205,6 @@ fn first_sentence(text: &str) -> &str {
     let mut ends = ends.map(|(place, _)| place + 1);
     let end = ends.find(|end| text[*end..].starts_with(char::is_whitespace));
     &text[..end.unwrap_or(text.len())]
-}
-
-/// Returns what stands between backticks, calls without their parentheses.
-fn code(text: &str) -> impl Iterator<Item = &str> {
-    let parts = text.split('`').skip(1).step_by(2);
-    parts.map(|part| without_call(part.trim()))
 }
 
 /// Returns the words of a text with everything that can make a difference: signs, case in code, order. Only

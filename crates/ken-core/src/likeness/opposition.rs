@@ -91,11 +91,6 @@ pub(super) fn is_opposed(a: &Claim, b: &Claim) -> bool {
     turned != is_swapped(a, b) || differing_numbers(a, b)
 }
 
-/// Returns whether a word stands against its contrary, or the sides of a marker changed places.
-pub(super) fn is_contrary(a: &Claim, b: &Claim) -> bool {
-    has_contrary(a, b) || has_contrary_nearby(a, b) || is_swapped(a, b)
-}
-
 /// Returns whether nothing at all speaks for opposition: what a match asks for.
 pub(super) fn agrees(a: &Claim, b: &Claim) -> bool {
     a.negations == b.negations

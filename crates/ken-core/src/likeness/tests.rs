@@ -146,9 +146,9 @@ fn short_and_empty_statements_match_by_equality_only() {
 
 #[test]
 fn dup_05_dup_07_dup_10_a_judge_decides_between_harvest_and_merge() {
-    // Equal but for articles; of one group, and no more.
+    // Equal but for articles, and nothing in common.
     let again = "Retry a payment call twice after the network timeout";
-    let other = "Log who asked for the nightly export";
+    let other = "Log who asked for `nightly_export`";
     for (cosine, equal, unlike) in [
         (0.819_999, Merging::Judge, Merging::Apart),
         (HARVEST_COSINE, Merging::Judge, Merging::Judge),
@@ -168,8 +168,14 @@ fn dup_05_dup_07_dup_10_a_judge_decides_between_harvest_and_merge() {
 #[test]
 fn dup_07_other_words_or_another_order_are_never_merged_unasked() {
     for (a, b) in [
-        (RETRY, "After a network timeout, retry the payment call twice"),
-        (RETRY, "Retry the payment calls twice after a network timeout"),
+        (
+            RETRY,
+            "After a network timeout, retry the payment call twice",
+        ),
+        (
+            RETRY,
+            "Retry the payment calls twice after a network timeout",
+        ),
         ("Call `a` or `b` first", "Call `b` or `a` first"),
         ("Use `String`, not `string`", "Use `string`, not `String`"),
         ("Write `//` over `/*`", "Write `/*` over `//`"),

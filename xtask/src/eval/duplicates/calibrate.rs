@@ -8,7 +8,7 @@ use ken_core::likeness::{Signals, Weights};
 use super::{Kind, Pair};
 
 /// Signals, the bias included.
-const SIZE: usize = 8;
+const SIZE: usize = 4;
 
 /// Keeps weights of signals that say the same from growing against each other.
 const RIDGE: f64 = 0.5;
@@ -16,20 +16,12 @@ const RIDGE: f64 = 0.5;
 /// Steps; the sum of changes is far below the last printed digit after ten.
 const STEPS: usize = 25;
 
-/// Share of rewordings that must reach the band.
-const REACHED: f64 = 0.75;
+/// Share of rewordings that reach the band here. Asked for is 0.75 wherever it is measured: a quantile of 398 pairs is
+/// off by four points one time in twenty.
+const REACHED: f64 = 0.8;
 
 /// Names in the order of [`Weights::inputs`].
-const NAMES: [&str; SIZE] = [
-    "bias",
-    "cosine",
-    "overlap",
-    "containment",
-    "names",
-    "numbers_differ",
-    "negations_differ",
-    "opens_alike",
-];
+const NAMES: [&str; SIZE] = ["bias", "cosine", "containment", "names"];
 
 type Inputs = [f64; SIZE];
 
@@ -45,7 +37,7 @@ pub(super) fn print(pairs: &[Pair]) {
             .filter_map(|pair| match pair.kind {
                 Kind::Positive => Some((of(pair), true)),
                 Kind::Nearest | Kind::SameGroup => Some((of(pair), false)),
-                Kind::OwnOpposite(_) | Kind::Opposite(_) => None,
+                Kind::Restated | Kind::OwnOpposite(_) | Kind::Opposite(_) => None,
             })
             .collect();
         let weights = fit(&rows).map(|weight| (weight * 100.0).round() / 100.0);
