@@ -76,7 +76,7 @@ fn list(session: &mut Session<'_>, limit: usize) -> Result<Exit, Failure> {
     if session.is_json() {
         return Ok(Exit::Fine);
     }
-    let Some(Pair { first, second, .. }) = pairs.first() else {
+    let Some(likeliest) = pairs.first() else {
         session
             .printer
             .talk("no two entries seem to say the same")?;
@@ -90,10 +90,16 @@ fn list(session: &mut Session<'_>, limit: usize) -> Result<Exit, Failure> {
         ))?,
         false => session.printer.talk(count)?,
     }
+    // Nobody is advised to make opposites one.
+    let shown = pairs.iter().find(|it| !it.may_be_opposites);
+    let Pair { first, second, .. } = shown.unwrap_or(likeliest);
     let (first, second) = (first.id, second.id);
-    session.printer.hint(format_args!(
-        "`ken merge {second} --into {first}` makes two one, `ken duplicates --dismiss {first} {second}` keeps them apart"
-    ))?;
+    let apart = format!("`ken duplicates --dismiss {first} {second}` keeps them apart");
+    let hint = match shown {
+        Some(_) => format!("`ken merge {second} --into {first}` makes two one, {apart}"),
+        None => apart,
+    };
+    session.printer.hint(hint)?;
     Ok(Exit::Fine)
 }
 

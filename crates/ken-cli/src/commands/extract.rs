@@ -103,12 +103,18 @@ fn tell(session: &mut Session<'_>, tally: &Tally) -> Result<Exit, Failure> {
     for (count, what) in [
         (tally.known, "known already"),
         (tally.refused, "refused"),
-        (tally.groundless, "left out: the transcript does not say so"),
-        (tally.unanswered, "questions without an answer"),
+        (
+            tally.groundless,
+            "left out that the transcript does not say",
+        ),
     ] {
         if 0 < count {
             said = format!("{said}, {count} {what}");
         }
+    }
+    if 0 < tally.unanswered {
+        let pieces = counted(tally.unanswered, "piece", "pieces");
+        said = format!("{said}, {pieces} of it without an answer");
     }
     session.printer.talk(said)?;
     match tally.refused + tally.unanswered {

@@ -160,11 +160,13 @@ fn object(choice: &Choice) -> JudgeObject<'_> {
             pass,
             timeout_seconds,
         } => {
-            (object.program, object.pass) = (Some(program), Some(pass));
+            object.program = Some(program);
+            object.pass = Some(pass);
             object.timeout_seconds = Some(*timeout_seconds);
         }
         Choice::OpenAi(it) | Choice::Anthropic(it) => {
-            (object.url, object.model) = (Some(&it.url), Some(&it.model));
+            object.url = Some(&it.url);
+            object.model = Some(&it.model);
             object.key_variable = it.key_variable.as_deref();
             object.timeout_seconds = Some(it.timeout_seconds);
         }

@@ -141,7 +141,7 @@ fn dup_10_dup_11_a_confirmed_pair_is_merged_by_the_judge_with_what_it_selected()
         false => (other, one),
     };
     assert_eq!(from["merged_into"], into["id"]);
-    assert_eq!(into["statement"], words);
+    assert_eq!(into["content"]["statement"], words);
     let log = log(&env, into["id"].as_str().unwrap());
     assert!(log.contains("llm_selected"), "{log}");
     assert!(log.contains("agent:judge/sh"), "{log}");
@@ -162,7 +162,7 @@ fn what_a_person_wrote_keeps_its_words_whatever_the_judge_would_rather_say() {
     );
     let _ = env.run(["duplicates", "--judge"]).success();
     assert_eq!(show(&env, &other)["merged_into"], one.as_str());
-    assert_eq!(show(&env, &one)["statement"], ONE);
+    assert_eq!(show(&env, &one)["content"]["statement"], ONE);
 }
 
 #[test]
@@ -210,8 +210,8 @@ fn an_answer_that_does_not_fit_changes_nothing_and_is_counted() {
     let _ = env.run(add(plain)).success();
     let _ = env.run(add(reworded)).success();
     let dismiss = ["duplicates", "--dismiss", &ids[0], &ids[1]];
-    let before_secret = env.run(["list", "--format", "json"]).success().stdout;
     let _ = env.run(dismiss).success();
+    let before_secret = env.run(["list", "--format", "json"]).success().stdout;
     let run = env.run(["duplicates", "--judge"]);
     assert_eq!(run.exit, 1, "{run}");
     assert!(run.stderr.contains("1 refused"), "{run}");
@@ -220,7 +220,7 @@ fn an_answer_that_does_not_fit_changes_nothing_and_is_counted() {
         before_secret
     );
     let after: Vec<String> = ids.iter().map(|id| log(&env, id)).collect();
-    assert!(after[0].starts_with(before[0].trim_end()), "{}", after[0]);
+    assert!(after[0].contains(before[0].trim_end()), "{}", after[0]);
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn dup_07_what_is_equal_word_for_word_is_merged_unasked_and_opposites_are_not() 
 }
 
 #[test]
-fn dig_acc_15_a_transcript_gives_candidates_that_cite_it_and_nothing_it_does_not_say() {
+fn acc_15_a_transcript_gives_candidates_that_cite_it_and_nothing_it_does_not_say() {
     let env = plain();
     lesson(&env, "Colour themes are read once, when the window opens");
     let transcript = "agent: the pool leaks unless close is called in the hook\n\
@@ -313,7 +313,7 @@ fn dig_acc_15_a_transcript_gives_candidates_that_cite_it_and_nothing_it_does_not
     assert!(asked(&env).contains("[REDACTED:"));
     let id = run.stdout.split_whitespace().nth(1).unwrap().to_owned();
     let entry = show(&env, &id);
-    assert_eq!(entry["status"], "candidate");
+    assert_eq!(entry["status"]["value"], "candidate");
     let cited = entry["citations"][0].clone();
     assert_eq!(cited["evidence_type"], "transcript");
     assert_eq!(cited["cited_by"], "agent:judge/sh");
@@ -326,7 +326,7 @@ fn dig_acc_15_a_transcript_gives_candidates_that_cite_it_and_nothing_it_does_not
     judge(&env, "Here are the claims: none");
     let silent = env.run(["extract", "../transcript.txt"]);
     assert_eq!(silent.exit, 1, "{silent}");
-    assert!(silent.stderr.contains("1 questions without an answer"));
+    assert!(silent.stderr.contains("1 piece of it without an answer"));
     let nothing = env.run(["extract", "../no-such-file"]);
     assert_eq!(nothing.exit, 2, "{nothing}");
 }
