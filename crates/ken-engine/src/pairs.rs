@@ -26,7 +26,7 @@ const COMMON_PART: usize = 20;
 const RARE_MAX: usize = 24;
 
 /// Entries each is compared with.
-const NEIGHBOURS_MAX: usize = 16;
+const NEIGHBOURS_MAX: usize = 32;
 
 /// Pairs that are listed where nobody says how many: what a person looks through in one go.
 pub const LISTED_MAX: usize = 20;
