@@ -31,7 +31,7 @@ use data::{Asked, Set, Split, Told, proposals};
 use figures::{Mean, ndcg};
 use signals::{Draws, SCORED, scored};
 
-const USAGE: &str = "usage: cargo xtask eval [guard [--verbose] | duplicates | contradictions | audit] [--dir DIR] [--split dev|test] [--model static|transformer]";
+const USAGE: &str = "usage: cargo xtask eval [guard [--verbose] | duplicates [--calibrate | --candidates] | contradictions | audit] [--dir DIR] [--split dev|test] [--model static|transformer]";
 
 /// Shares of the model that are tried beside its own.
 const BLENDS: &[f64] = &[0.5, 0.6, 0.7, 0.8];
@@ -81,12 +81,17 @@ pub(crate) fn run(repository: &Repository, options: &[&str]) -> Result<Vec<Findi
         return contradictions::report(&parse(repository, options)?.dir);
     }
     if let ["duplicates", options @ ..] = options {
+        let (what, options) = match options {
+            ["--calibrate", options @ ..] => (duplicates::What::Calibration, options),
+            ["--candidates", options @ ..] => (duplicates::What::Candidates, options),
+            options => (duplicates::What::Rules, options),
+        };
         let Plan { dir, split, rung } = parse(repository, options)?;
         let model = match rung {
             Rung::Transformer => Some(transformer()?),
             Rung::Static | Rung::None | Rung::Http => rung.built_in(),
         };
-        return duplicates::report(&dir, split, model.as_deref()).map(|()| Vec::new());
+        return duplicates::report(&dir, split, model.as_deref(), what).map(|()| Vec::new());
     }
     let Plan { dir, split, rung } = parse(repository, options)?;
     let set = Set::load(&dir)?;

@@ -164,6 +164,7 @@ fn code(error: &Error) -> &'static str {
         Error::TooLarge { .. } => "too_large",
         Error::Usage(_) => "usage",
         Error::Model(_) => "model",
+        Error::Judge(_) => "judge",
         Error::Ungrounded { .. } => "ungrounded",
         Error::BulkLoss { .. } => "bulk_loss",
         Error::OtherArtifact(_) => "other_artifact",
@@ -264,6 +265,7 @@ fn hint(error: &Error) -> Option<String> {
         | Error::Ambiguous { .. }
         | Error::Usage(_)
         | Error::Model(_)
+        | Error::Judge(_)
         | Error::BulkLoss { .. }
         | Error::OtherArtifact(_)
         | Error::Signature(_)

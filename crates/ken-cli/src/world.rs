@@ -8,6 +8,7 @@
 //! | `KEN_MODEL_HUB`, `KEN_MODELS` | where models are fetched from, and the folder they are kept in |
 //! | `KEN_GUARD` | the folder of the guard's own files: names not to be written, the key of fingerprints |
 //! | `KEN_GLOBAL` | the folder of the global ledger, read beside every repository's own |
+//! | `KEN_JUDGE` | the folder of `judge.toml`, which says who is asked where Ken cannot tell |
 //! | `GIT_DIR`, `GIT_WORK_TREE` | as git reads them |
 //!
 //! Finding out who acts may run git, so it is done for commands that write and for no others.
@@ -19,6 +20,7 @@ use std::process::{Command, Stdio};
 use ken_core::actor::{Actor, Role};
 use ken_core::time::Timestamp;
 use ken_engine::guard::{Guard, GuardHome};
+use ken_engine::judge::JudgeHome;
 use ken_engine::promotion::GlobalHome;
 use ken_engine::runs::Reader;
 use ken_engine::world::{FixedWorld, SystemWorld};
@@ -243,6 +245,18 @@ fn global_root() -> Option<PathBuf> {
         Some(named) => std::path::absolute(named).ok(),
         None => Some(user_folder("XDG_DATA_HOME", ".local/share")?.join("global")),
     }
+}
+
+/// Returns where this user's judge is named: never in a repository.
+pub(crate) fn judge_home() -> Result<JudgeHome, Failure> {
+    let named = variable("KEN_JUDGE").and_then(|it| std::path::absolute(it).ok());
+    let folder = named.or_else(|| user_folder("XDG_CONFIG_HOME", ".config"));
+    let folder = folder.ok_or_else(|| {
+        Failure::usage("there is no folder to keep a judge in")
+            .with_hint("say where with KEN_JUDGE")
+    })?;
+    let variable = |name: &str| env::var_os(name).filter(|it| !it.is_empty());
+    Ok(JudgeHome { folder, variable })
 }
 
 /// Returns Ken's folder below the one that variable `name` says, or below `below` in the user's home.

@@ -7,21 +7,25 @@
 //! Thresholds of the last layer were chosen on the development split of the evaluation set so that
 //! hardly any false match is left (`docs/duplicates.md`); it misses much.
 
+mod band;
 mod claim;
 mod opposition;
+mod signals;
 
 use std::collections::BTreeSet;
 
+pub use band::{CALIBRATIONS, Calibration, Weights};
 pub use claim::Claim;
 pub(crate) use claim::{is_negation, stem};
 use opposition::{agrees, is_opposed};
 pub(crate) use opposition::{has_contrary, is_swapped};
+pub use signals::Signals;
 
 /// From here on two entries of a harvest may say the same; below it nothing is looked at.
 pub const HARVEST_COSINE: f64 = 0.82;
 /// From here on a proposal may say what an entry says already.
 pub const INLINE_COSINE: f64 = 0.92;
-/// From here on two entries that make the same claim may be merged without asking.
+/// From here on two entries with the same words in the same order may be merged without asking.
 ///
 /// Nearness alone is not enough even here: a statement with two names swapped is nearer than this.
 pub const MERGE_COSINE: f64 = 0.98;
@@ -76,31 +80,66 @@ impl Likeness {
             Self::Opposed | Self::Different => false,
         }
     }
+}
 
-    /// Returns what may become of two such entries, given how near a model finds them.
-    pub fn merging(self, cosine: Option<f64>) -> Merging {
-        let cosine = cosine.unwrap_or_default();
-        match self {
-            Self::Same => Merging::Merge,
-            Self::Opposed => Merging::Apart,
-            Self::Reworded | Self::Alike if MERGE_COSINE <= cosine => Merging::Merge,
-            Self::Reworded | Self::Alike => Merging::Judge,
-            Self::Different if HARVEST_COSINE <= cosine => Merging::Judge,
-            Self::Different => Merging::Apart,
-        }
+/// How near a model finds two claims.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Near<'a> {
+    /// The id of the model: cosines of two models have nothing to say to each other.
+    pub model: &'a str,
+    pub cosine: f64,
+}
+
+/// Everything that was made of two claims.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Compared {
+    pub likeness: Likeness,
+    pub merging: Merging,
+    /// How likely they are one in other words, from 0 to 1; opposites score as high.
+    pub score: f64,
+    /// Whether something speaks for their being contrary.
+    pub may_be_opposites: bool,
+}
+
+/// Compares two claims of entries that both stand.
+///
+/// Only what is equal word for word and in the same order may be merged unasked. Everything else that is near, by the
+/// calibrated score, by a cosine or by its words, is for a judge or a person; opposites too, who then see that they may be.
+pub fn compare(a: &Claim, b: &Claim, near: Option<Near<'_>>) -> Compared {
+    let calibration = Calibration::of(near.map(|it| it.model));
+    // A cosine nobody calibrated says nothing.
+    let cosine = near.filter(|_| calibration.model.is_some());
+    let cosine = cosine.map(|it| it.cosine);
+    let likeness = likeness(a, b, cosine);
+    let signals = Signals::of(a, b, cosine);
+    let score = calibration.score(&signals);
+    let is_near = |least: f64| cosine.is_some_and(|cosine| least <= cosine);
+    let is_equal = a.equals(b) || (a.equals_but_for_articles(b) && is_near(calibration.merge));
+    let is_in_band = calibration.from <= score || is_near(calibration.harvest);
+    let merging = match is_equal {
+        true => Merging::Merge,
+        false if is_in_band || likeness.is_match() => Merging::Judge,
+        false => Merging::Apart,
+    };
+    Compared {
+        likeness,
+        merging,
+        score,
+        may_be_opposites: !is_equal && (likeness == Likeness::Opposed || a.is_permuted(b)),
     }
 }
 
 /// Returns how two claims stand to each other; `cosine` is how near a model finds them.
 pub fn likeness(a: &Claim, b: &Claim, cosine: Option<f64>) -> Likeness {
-    if a.tokens == b.tokens && a.symbols == b.symbols && a.numbers == b.numbers {
+    let is_permuted = a.is_permuted(b);
+    if a.tokens == b.tokens && a.symbols == b.symbols && a.numbers == b.numbers && !is_permuted {
         return Likeness::Same;
     }
     let near = Nearness::of(a, b, cosine);
     if near.is_about_one_thing() && is_opposed(a, b) {
         return Likeness::Opposed;
     }
-    if !agrees(a, b) || !names_in_order(a, b) || !opens_alike(a, b) {
+    if !agrees(a, b) || !names_in_order(a, b) || !opens_alike(a, b) || is_permuted {
         return Likeness::Different;
     }
     if a.sequence == b.sequence || is_reworded(&a.words, &b.words) {

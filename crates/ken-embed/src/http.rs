@@ -1,12 +1,13 @@
 //! A model behind an address the user configured: OpenAI's `/v1/embeddings` or Ollama's `/api/embed`.
 //!
-//! [`endpoint`] decides whom we may talk to, [`wire`] what is said; here it is sent. A connection is
+//! [`endpoint`] and [`caller`] decide whom we may talk to and how, [`wire`] what is said. A connection is
 //! opened only by [`Http::embed`](Embedder::embed) and [`Http::probe`]; nobody is asked at start.
 //!
 //! Refuses redirects, plain text to other machines unless it was allowed, and a key over plain text in
 //! any case. The key comes from an environment variable and is in no message and no `Debug` output;
 //! neither is what the server answered, which may repeat it.
 
+mod caller;
 mod endpoint;
 mod wire;
 
@@ -22,6 +23,7 @@ use crate::model::{EmbedError, Embedder, Model, Thresholds, check_lengths};
 use crate::vector::Vector;
 use endpoint::Address;
 
+pub use caller::{CallError, Caller, KeyStyle, Limits, Target};
 pub(crate) use endpoint::Reach;
 pub use endpoint::{Dialect, Endpoint, EndpointError, Plain};
 
@@ -53,7 +55,6 @@ const PROBE: &str = "dimension";
 #[derive(Debug)]
 pub struct Http {
     address: Address,
-    agent: Agent,
     model: Model,
 }
 
@@ -62,7 +63,6 @@ impl Http {
     pub fn open(endpoint: &Endpoint) -> Result<Self, EndpointError> {
         let address = Address::check(endpoint)?;
         Ok(Self {
-            agent: agent(address.reach(), Some(TIMEOUT))?,
             model: describe(endpoint, &address),
             address,
         })
@@ -102,33 +102,22 @@ impl Http {
     fn ask(&self, texts: &[&str]) -> Result<Vec<Vec<f64>>, EmbedError> {
         let texts: Vec<&str> = texts.iter().map(|text| cut(text)).collect();
         let request = wire::request(self.address.model(), &texts);
-        let mut post = self
-            .agent
-            .post(self.address.url())
-            .content_type("application/json");
-        if let Some(key) = self.address.authorization() {
-            post = post.header("authorization", key);
-        }
-        let mut answer = post.send(&request).map_err(|error| self.failed(&error))?;
-        if answer.status() != 200 {
-            return Err(EmbedError::Refused {
-                host: self.address.host().to_owned(),
-                status: answer.status().as_u16(),
-            });
-        }
-        let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
-        let body = body.read_to_vec().map_err(|error| self.failed(&error))?;
+        let caller = self.address.caller();
+        let body = caller.post(&request).map_err(failed)?;
         let vectors = wire::parse(self.address.dialect(), &body, texts.len());
         vectors.ok_or_else(|| EmbedError::Answer {
-            host: self.address.host().to_owned(),
+            host: caller.host().to_owned(),
         })
     }
+}
 
-    fn failed(&self, error: &ureq::Error) -> EmbedError {
-        EmbedError::Unreachable {
-            host: self.address.host().to_owned(),
-            why: reason(error).to_owned(),
-        }
+fn failed(error: CallError) -> EmbedError {
+    match error {
+        CallError::Unreachable { host, why } => EmbedError::Unreachable {
+            host,
+            why: why.to_owned(),
+        },
+        CallError::Refused { host, status } => EmbedError::Refused { host, status },
     }
 }
 
@@ -159,7 +148,7 @@ pub enum ProbeError {
 /// The same name on another server may be another model, so the server is part of the id.
 fn describe(endpoint: &Endpoint, address: &Address) -> Model {
     let (kind, name) = (endpoint.dialect.name(), &endpoint.model);
-    let url = address.url();
+    let url = address.caller().url();
     let at = url.split_once("://").map_or(url, |(_, at)| at);
     let dimension = endpoint.dimension;
     Model {

@@ -27,7 +27,10 @@ mod wordpiece;
 
 pub use choice::{Choice, ChoiceError};
 #[cfg(feature = "http")]
-pub use http::{Dialect, Endpoint, EndpointError, Http, Plain, ProbeError};
+pub use http::{
+    CallError, Caller, Dialect, Endpoint, EndpointError, Http, KeyStyle, Limits, Plain, ProbeError,
+    Target,
+};
 #[cfg(all(feature = "http", feature = "transformer"))]
 pub use hub::{FetchError, Fetched, HUB, fetch};
 pub use model::{EmbedError, Embedder, Known, Model, TEXT_BYTES_MAX, Thresholds};

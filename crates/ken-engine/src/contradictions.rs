@@ -62,7 +62,7 @@ impl Engine {
         let workspace = self.index.workspace()?;
         let near = |one: usize, other: usize| {
             let vectors = vectors.as_ref();
-            vectors.map(|it: &Vec<Vector>| it[one].cosine(&it[other]))
+            vectors.map(|(_, it): &(String, Vec<Vector>)| it[one].cosine(&it[other]))
         };
         let mut found = detected(&entries, &workspace, &near);
         add_flagged(&self.index, &workspace, &mut found)?;

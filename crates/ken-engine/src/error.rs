@@ -7,6 +7,7 @@ use ken_index::RefreshError;
 use ken_ledger::DiskError;
 use ken_ledger::git::GitError;
 
+use crate::judge::JudgeError;
 use crate::model::ModelError;
 use crate::promotion::SignatureError;
 
@@ -54,6 +55,8 @@ pub enum Error {
     Tree(#[from] ken_anchor::TreeError),
     #[error(transparent)]
     Model(#[from] ModelError),
+    #[error(transparent)]
+    Judge(#[from] JudgeError),
     #[error(transparent)]
     Disk(#[from] DiskError),
     #[error(transparent)]
@@ -122,6 +125,7 @@ impl Error {
             | Self::TooLarge { .. }
             | Self::Usage(_)
             | Self::Model(_)
+            | Self::Judge(_)
             | Self::TooNew { .. } => Kind::User,
             Self::Refused(_)
             | Self::Guarded(_)
@@ -166,6 +170,7 @@ impl Error {
                 Some("`ken ledger check` lists every damaged line; `git checkout` restores a committed segment".to_owned())
             }
             Self::Model(error) => error.hint(),
+            Self::Judge(error) => error.hint().map(ToOwned::to_owned),
             Self::Ungrounded { nearest, .. } if !nearest.is_empty() => {
                 Some(format!("did you mean `{}`?", nearest.join("`, `")))
             }

@@ -5,7 +5,7 @@
 //! plain data for the command line, MCP and HTTP alike.
 //!
 //! Reading order: [`engine`] holds the ledger and its index together, [`entries`] the verbs,
-//! [`lookup`] the questions, [`search`] and [`brief`] what answers them, [`model`] which model helps, [`validity`] whether code bears entries out,
+//! [`lookup`] the questions, [`search`] and [`brief`] what answers them, [`model`] which model helps, [`judge`] who is asked where Ken cannot tell, [`validity`] whether code bears entries out,
 //! [`runs`] who was shown what and what follows from it, [`sync`] what people edit by hand, [`upkeep`] packing, blanking and
 //! recovery, [`init`] coming and going.
 
@@ -26,6 +26,7 @@ mod git;
 pub mod guard;
 pub mod health;
 pub mod init;
+pub mod judge;
 pub mod lift;
 pub mod lookup;
 pub mod maintenance;

@@ -121,18 +121,19 @@ impl Engine {
         self.serving()
     }
 
-    /// Returns what the built-in model makes of `texts`, where it serves: whether two claims are alike was
+    /// Returns what the built-in model makes of `texts`, with its id, where it serves: whether two claims are alike was
     /// calibrated with that one.
     pub(crate) fn built_in_vectors(
         &mut self,
         texts: &[&str],
-    ) -> Result<Option<Vec<Vector>>, Error> {
+    ) -> Result<Option<(String, Vec<Vector>)>, Error> {
         let serving = self.serving()?;
         let is_built_in = serving.rung() == Rung::Static;
         let Some(embedder) = serving.embedder().filter(|_| is_built_in) else {
             return Ok(None);
         };
-        Ok(Some(embedder.embed(texts).map_err(IndexError::from)?))
+        let vectors = embedder.embed(texts).map_err(IndexError::from)?;
+        Ok(Some((embedder.model().id.to_string(), vectors)))
     }
 
     /// Serves without the chosen model from here on, and tells why.

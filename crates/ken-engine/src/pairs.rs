@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use ken_core::actor::Actor;
 use ken_core::decide;
 use ken_core::entry::Entry;
-use ken_core::event::{PairKind, Relation};
+use ken_core::event::{Origin, PairKind, Relation};
 use ken_core::id::EntryId;
-use ken_core::likeness::{Claim, Merging, likeness};
+use ken_core::kind::Memory;
+use ken_core::likeness::{Claim, Merging, Near, compare};
+use ken_core::status::Status;
 use ken_core::store::{Filter, Store as _};
 use ken_core::text::Statement;
-use ken_index::Vector;
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -18,8 +19,17 @@ use crate::error::Error;
 /// Entries a word may stand in before it tells nothing about which of them are alike.
 const COMMON_MIN: usize = 50;
 
-/// Words two entries must share to be compared.
-const SHARED_MIN: usize = 3;
+/// Or as a part of all entries, where those are many.
+const COMMON_PART: usize = 20;
+
+/// Words of an entry that others are looked up by, rarest first.
+const RARE_MAX: usize = 24;
+
+/// Entries each is compared with.
+const NEIGHBOURS_MAX: usize = 32;
+
+/// Pairs that are listed where nobody says how many: what a person looks through in one go.
+pub const LISTED_MAX: usize = 20;
 
 /// Two entries that look like one.
 #[derive(Clone, Debug)]
@@ -29,10 +39,15 @@ pub struct Pair {
     /// How near the built-in model finds them; absent without it.
     pub cosine: Option<f64>,
     pub merging: Merging,
+    /// How likely they are one in other words, from 0 to 1.
+    pub score: f64,
+    /// Whether something speaks for their being contrary.
+    pub may_be_opposites: bool,
 }
 
 impl Engine {
-    /// Returns pairs of entries in use that seem to say the same and that nobody told apart.
+    /// Returns pairs of entries in use that may say the same and that nobody told apart: first those that do without
+    /// doubt, then the likeliest.
     pub fn duplicates(&mut self) -> Result<Vec<Pair>, Error> {
         let entries = self.index.list(&Filter::default())?;
         let workspace = self.index.workspace()?;
@@ -40,7 +55,7 @@ impl Engine {
         let claims: Vec<Claim> = said.iter().map(|it| Claim::of(it)).collect();
         let vectors = self.built_in_vectors(&said)?;
         let mut pairs = Vec::new();
-        for (one, other) in sharing_words(&claims) {
+        for (one, other) in candidates(&claims) {
             let (first, second) = (&entries[one], &entries[other]);
             let (low, high) = (first.id.min(second.id), first.id.max(second.id));
             let dismissed = (low, high, PairKind::Duplicate);
@@ -48,20 +63,56 @@ impl Engine {
             if !same_prefix || workspace.dismissed.contains(&dismissed) {
                 continue;
             }
-            let near = |it: &Vec<Vector>| it[one].cosine(&it[other]);
-            let cosine = vectors.as_ref().map(near);
-            let merging = likeness(&claims[one], &claims[other], cosine).merging(cosine);
-            if merging != Merging::Apart {
+            let cosine = vectors.as_ref().map(|it| it.1[one].cosine(&it.1[other]));
+            let model = vectors.as_ref().map_or("", |it| it.0.as_str());
+            let near = cosine.map(|cosine| Near { model, cosine });
+            let compared = compare(&claims[one], &claims[other], near);
+            if compared.merging != Merging::Apart {
                 pairs.push(Pair {
                     first: first.clone(),
                     second: second.clone(),
                     cosine,
-                    merging,
+                    merging: compared.merging,
+                    score: compared.score,
+                    may_be_opposites: compared.may_be_opposites,
                 });
             }
         }
-        pairs.sort_by_key(|it| (it.first.id, it.second.id));
+        let doubt = |it: &Pair| it.merging != Merging::Merge;
+        pairs.sort_by(|a, b| {
+            let surest = doubt(a).cmp(&doubt(b)).then(b.score.total_cmp(&a.score));
+            surest.then_with(|| (a.first.id, a.second.id).cmp(&(b.first.id, b.second.id)))
+        });
         Ok(pairs)
+    }
+
+    /// Makes one of every two entries that are the same word for word; returns which were.
+    ///
+    /// The one somebody stood up for stays. Norms are merged by people only.
+    pub fn merge_equal(&mut self, by: &Actor) -> Result<Vec<Pair>, Error> {
+        let mut merged = Vec::new();
+        for pair in self.duplicates()? {
+            let is_norm = pair.first.id.prefix().memory() == Memory::Procedural;
+            if pair.merging != Merging::Merge || (is_norm && !by.is_human()) {
+                continue;
+            }
+            let (first, second) = (self.entry(pair.first.id)?, self.entry(pair.second.id)?);
+            // An earlier pair may have taken one of them.
+            if first.merged_into.is_some() || second.merged_into.is_some() {
+                continue;
+            }
+            let (stays, goes) = match rank(&first) < rank(&second) {
+                true => (second.id, first.id),
+                false => (first.id, second.id),
+            };
+            match self.merge(stays, &[goes], None, by) {
+                Ok(_) => merged.push(pair),
+                // Such as one that waits in quarantine: it stays where it is.
+                Err(Error::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(merged)
     }
 
     /// Makes `sources` part of `target`; `chosen` is a wording somebody picked.
@@ -75,7 +126,9 @@ impl Engine {
         self.absorb_before_writing()?;
         let sources = sources.iter().map(|id| self.entry(*id));
         let sources = sources.collect::<Result<Vec<_>, _>>()?;
-        let draft = decide::merge(&self.entry(target)?, &sources, chosen)?;
+        let target_now = self.entry(target)?;
+        let draft = decide::merge(&target_now, &sources, chosen)?;
+        let draft = decide::worded_by(draft, &target_now, by);
         self.record(vec![draft], by)?;
         self.render_due()?;
         self.entry(target)
@@ -108,23 +161,66 @@ impl Engine {
     }
 }
 
-/// Returns which claims have some uncommon words in common, each pair once.
-pub(crate) fn sharing_words(claims: &[Claim]) -> BTreeSet<(usize, usize)> {
+/// How far somebody stood up for an entry, and whether a person wrote it.
+pub(crate) type Rank = (u8, bool);
+
+/// Returns which of two entries stays where they become one: the greater.
+pub(crate) fn rank(entry: &Entry) -> Rank {
+    let status = match entry.status.value {
+        Status::Verified => 2,
+        Status::Active => 1,
+        Status::Candidate | Status::Stale | Status::Rejected => 0,
+    };
+    let origin = entry.created.as_ref().map(|it| it.origin);
+    (status, origin == Some(Origin::Human))
+}
+
+/// Returns which claims are worth comparing, each pair once: those that share the rarest words, without comparing all
+/// with all.
+pub fn candidates(claims: &[Claim]) -> BTreeSet<(usize, usize)> {
     let mut places: HashMap<&String, Vec<usize>> = HashMap::new();
     for (place, claim) in claims.iter().enumerate() {
-        for word in claim.words().iter().collect::<BTreeSet<_>>() {
-            places.entry(word).or_default().push(place);
+        for stem in claim.stems() {
+            places.entry(stem).or_default().push(place);
         }
     }
-    let common = COMMON_MIN.max(claims.len() / 20);
-    let mut shared: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-    for with in places.values().filter(|it| it.len() <= common) {
-        for (at, one) in with.iter().enumerate() {
-            for other in &with[at + 1..] {
-                *shared.entry((*one, *other)).or_default() += 1;
+    let common = COMMON_MIN.max(claims.len() / COMMON_PART);
+    let mut found = BTreeSet::new();
+    for (one, claim) in claims.iter().enumerate() {
+        let mut with: Vec<&Vec<usize>> = claim.stems().iter().map(|it| &places[it]).collect();
+        with.retain(|it| it.len() <= common);
+        with.sort_by_key(|it| it.len());
+        let mut shared: BTreeMap<usize, f64> = BTreeMap::new();
+        for places in with.into_iter().take(RARE_MAX) {
+            let weight = (1.0 + claims.len() as f64 / places.len() as f64).ln();
+            for other in places.iter().filter(|it| **it != one) {
+                *shared.entry(*other).or_default() += weight;
             }
         }
+        let mut nearest: Vec<(usize, f64)> = shared.into_iter().collect();
+        nearest.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let nearest = nearest.into_iter().take(NEIGHBOURS_MAX);
+        found.extend(nearest.map(|(other, _)| (one.min(other), one.max(other))));
     }
-    let enough = shared.into_iter().filter(|(_, words)| SHARED_MIN <= *words);
-    enough.map(|(pair, _)| pair).collect()
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_shares_rare_words_is_compared_and_not_all_with_all() {
+        let mut texts: Vec<String> = (0..400)
+            .map(|number| format!("Entry number {number} is about topic{number} of the store"))
+            .collect();
+        texts.push("A retried payment is charged twice unless its key is kept".to_owned());
+        texts.push("Keep the key of every payment that may be retried".to_owned());
+        let claims: Vec<Claim> = texts.iter().map(|text| Claim::of(text)).collect();
+        let found = candidates(&claims);
+        assert!(found.contains(&(400, 401)));
+        assert!(found.len() <= NEIGHBOURS_MAX * claims.len());
+        assert!(found.iter().all(|(one, other)| one < other));
+        assert!(candidates(&[]).is_empty());
+    }
 }

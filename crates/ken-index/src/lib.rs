@@ -29,11 +29,14 @@ mod scan;
 mod search;
 mod segment;
 
+#[cfg(feature = "http")]
+pub use ken_embed::{
+    CallError, Caller, Dialect, Endpoint, EndpointError, Http, KeyStyle, Limits, Plain, ProbeError,
+    Target,
+};
 pub use ken_embed::{
     Choice, ChoiceError, EmbedError, Embedder, Known, Model, Rung, Thresholds, Vector, count_tokens,
 };
-#[cfg(feature = "http")]
-pub use ken_embed::{Dialect, Endpoint, EndpointError, Http, Plain, ProbeError};
 #[cfg(all(feature = "http", feature = "transformer"))]
 pub use ken_embed::{FetchError, Fetched, HUB, fetch};
 

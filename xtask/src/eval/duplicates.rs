@@ -3,11 +3,15 @@
 //! Positives are one lesson in the words of two tools, negatives their nearest neighbours, and
 //! opposites are made by rule from either side of every positive (`opposites`).
 
+mod calibrate;
+mod reached;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use ken_core::likeness::{
-    Claim, HARVEST_COSINE, INLINE_COSINE, Likeness, MERGE_COSINE, Merging, likeness,
+    Claim, Compared, HARVEST_COSINE, INLINE_COSINE, Likeness, MERGE_COSINE, Merging, Near, compare,
+    likeness,
 };
 use ken_index::Embedder;
 use serde::Deserialize;
@@ -31,6 +35,8 @@ enum Kind {
     Nearest,
     /// Another lesson of the same group.
     SameGroup,
+    /// A statement and the same words with another case, other punctuation, spaces and articles.
+    Restated,
     /// A statement and its own opposite.
     OwnOpposite(Manner),
     /// A statement and the opposite of the same lesson in other words.
@@ -48,11 +54,37 @@ struct Pair {
 /// How often a rule said "the same", and how often it was asked.
 type Counts = BTreeMap<Kind, (usize, usize)>;
 
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Rules,
+    Calibration,
+    Candidates,
+}
+
 /// Prints what each rule makes of the pairs of a split.
-pub(super) fn report(dir: &Path, split: Split, model: Option<&dyn Embedder>) -> Result<(), String> {
+pub(super) fn report(
+    dir: &Path,
+    split: Split,
+    model: Option<&dyn Embedder>,
+    what: What,
+) -> Result<(), String> {
     let model = model.ok_or("no model")?;
+    let id = model.model().id.to_string();
+    if what == What::Candidates {
+        return reached::report(dir, split, model);
+    }
     let pairs = pairs(dir, split, model)?;
     println!("{} pairs, split {}", pairs.len(), split.name());
+    if what == What::Calibration {
+        calibrate::print(&pairs);
+        return Ok(());
+    }
+    let all = |pair: &Pair| -> Compared {
+        let cosine = pair.cosine;
+        let near = Some(Near { model: &id, cosine });
+        compare(&pair.a, &pair.b, near)
+    };
     let layer = |pair: &Pair, cosine: Option<f64>| likeness(&pair.a, &pair.b, cosine);
     print("likeness, with cosine", &pairs, |it| {
         layer(it, Some(it.cosine)).is_match()
@@ -62,10 +94,17 @@ pub(super) fn report(dir: &Path, split: Split, model: Option<&dyn Embedder>) -> 
         matches!(layer(it, None), Likeness::Same | Likeness::Reworded)
     });
     print("merged unasked", &pairs, |it| {
-        layer(it, Some(it.cosine)).merging(Some(it.cosine)) == Merging::Merge
+        all(it).merging == Merging::Merge
     });
-    print("left to a judge", &pairs, |it| {
-        layer(it, Some(it.cosine)).merging(Some(it.cosine)) == Merging::Judge
+    print("in the band", &pairs, |it| {
+        all(it).merging == Merging::Judge
+    });
+    print("in the band, without a model", &pairs, |it| {
+        compare(&it.a, &it.b, None).merging == Merging::Judge
+    });
+    print("in the band and not marked as opposites", &pairs, |it| {
+        let it = all(it);
+        it.merging == Merging::Judge && !it.may_be_opposites
     });
     for least in [HARVEST_COSINE, INLINE_COSINE, MERGE_COSINE] {
         let name = format!("cosine alone, {least}");
@@ -74,9 +113,14 @@ pub(super) fn report(dir: &Path, split: Split, model: Option<&dyn Embedder>) -> 
     Ok(())
 }
 
-fn pairs(dir: &Path, split: Split, model: &dyn Embedder) -> Result<Vec<Pair>, String> {
+fn rows(dir: &Path) -> Result<Vec<Row>, String> {
     let mut rows: Vec<Row> = lines(&dir.join("duplicate_pairs.jsonl"))?;
     rows.extend(lines(&dir.join("duplicate_pairs.copyleft.jsonl"))?);
+    Ok(rows)
+}
+
+fn pairs(dir: &Path, split: Split, model: &dyn Embedder) -> Result<Vec<Pair>, String> {
+    let rows = rows(dir)?;
     let mut pairs = Vec::new();
     for (place, row) in rows.iter().enumerate().filter(|it| it.1.split == split) {
         let kind = match row.kind.as_str() {
@@ -90,6 +134,7 @@ fn pairs(dir: &Path, split: Split, model: &dyn Embedder) -> Result<Vec<Pair>, St
             continue;
         }
         for (ours, theirs) in [(&row.a, &row.b), (&row.b, &row.a)] {
+            pairs.push(pair(Kind::Restated, ours, &restated(ours), model)?);
             for (manner, opposite) in made(ours, place, split) {
                 pairs.push(pair(Kind::OwnOpposite(manner), ours, &opposite, model)?);
                 pairs.push(pair(Kind::Opposite(manner), theirs, &opposite, model)?);
@@ -99,13 +144,23 @@ fn pairs(dir: &Path, split: Split, model: &dyn Embedder) -> Result<Vec<Pair>, St
     Ok(pairs)
 }
 
+/// Returns a statement as somebody else might have typed it: nothing but case, punctuation, spaces and the first article
+/// differ.
+fn restated(statement: &str) -> String {
+    let mut letters = statement.chars();
+    let first = letters.next().into_iter().flat_map(char::to_lowercase);
+    let lowered: String = first.chain(letters).collect();
+    let bare = lowered.trim_end_matches('.').replace(". ", ".  ");
+    bare.replacen(" the ", " a ", 1)
+}
+
 /// Returns the opposites that are fit for a split. Names that differ by `()` alone say the same when
-/// swapped.
+/// swapped; whether Ken finds two texts the same is not asked.
 fn made(statement: &str, place: usize, split: Split) -> Vec<(Manner, String)> {
-    let claim = Claim::of(statement);
+    let bare = |text: &str| text.replace("()", "");
     let fits = |(manner, text): &(Manner, String)| {
         let kept = split == Split::Dev && *manner == Manner::Wrapped;
-        !kept && likeness(&claim, &Claim::of(text), None) != Likeness::Same
+        !kept && bare(text) != bare(statement)
     };
     let all = opposites(statement, place).into_iter();
     all.filter(fits).collect()
@@ -134,9 +189,11 @@ fn print(name: &str, pairs: &[Pair], is_match: impl Fn(&Pair) -> bool) {
     };
     let found = sum(&|kind| kind == Kind::Positive);
     let hard = sum(&|kind| matches!(kind, Kind::Nearest | Kind::SameGroup));
+    let restated = sum(&|kind| kind == Kind::Restated);
     let own = sum(&|kind| matches!(kind, Kind::OwnOpposite(_)));
     let other = sum(&|kind| matches!(kind, Kind::Opposite(_)));
-    let precision = |wrong: usize| percent(found.0, found.0 + wrong);
+    let right = found.0 + restated.0;
+    let precision = |wrong: usize| percent(right, right + wrong);
     println!(
         "\n{name}: recall {} ({} of {}), precision {} against hard negatives ({} of {} wrong), {} \
          against opposites as well",

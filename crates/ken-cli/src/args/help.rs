@@ -39,7 +39,14 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Learn from work",
-        &["run", "observe", "feedback", "lift", "confidence"],
+        &[
+            "run",
+            "observe",
+            "feedback",
+            "extract",
+            "lift",
+            "confidence",
+        ],
     ),
     (
         "Check it",
@@ -67,7 +74,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Look after the store",
-        &["doctor", "scoring", "model", "index", "ledger"],
+        &["doctor", "scoring", "model", "judge", "index", "ledger"],
     ),
     (
         "Ken itself",

@@ -9,6 +9,7 @@ mod filter;
 mod guard;
 mod health;
 mod help;
+mod judge;
 mod model;
 mod norms;
 mod pairs;
@@ -36,6 +37,7 @@ pub(crate) use health::{
     ReviewArgs,
 };
 pub(crate) use help::command;
+pub(crate) use judge::{EndpointArgs, ExtractArgs, JudgeArgs, JudgeCommand, SetJudge};
 pub(crate) use model::{AddModelArgs, ModelCommand};
 pub(crate) use norms::{ContradictionsArgs, NormsCommand, ResolveArgs};
 pub(crate) use pairs::{DuplicatesArgs, MergeArgs, SupersedeArgs};
@@ -210,6 +212,8 @@ pub(crate) enum Verb {
     /// Look after norms that a program can check
     #[command(subcommand)]
     Norms(NormsCommand),
+    /// Take claims out of a transcript with the help of a judge; they become candidates
+    Extract(ExtractArgs),
     /// Move an entry on the ladder candidate, active, verified, stale, rejected
     Status(StatusArgs),
     /// Pin, mute or annotate an entry; what is true stays as it is
@@ -260,6 +264,9 @@ pub(crate) enum Verb {
     /// Choose the model that helps a search find what is meant
     #[command(subcommand)]
     Model(ModelCommand),
+    /// Choose who is asked where Ken cannot tell: a program, an endpoint, or nobody
+    #[command(after_help = judge::JUDGE_HELP)]
+    Judge(JudgeArgs),
     /// Look after the ledger's files
     #[command(subcommand)]
     Ledger(LedgerCommand),

@@ -20,6 +20,7 @@ mod doctor;
 mod drift;
 mod duplicates;
 mod export;
+mod extract;
 mod feedback;
 mod friction;
 mod global;
@@ -28,6 +29,7 @@ mod health;
 mod import;
 mod index;
 mod init;
+mod judge;
 mod ledger;
 mod lift;
 mod link;
@@ -178,6 +180,7 @@ impl Session<'_> {
             Verb::Contradictions(args) => contradictions::run(self, &args),
             Verb::Resolve(args) => contradictions::resolve(self, &args),
             Verb::Norms(command) => norms::run(self, command),
+            Verb::Extract(args) => extract::run(self, &args),
             Verb::Status(args) => status::run(self, args),
             Verb::Mark(args) => mark::run(self, args),
             Verb::Log(args) => log::run(self, &args),
@@ -200,6 +203,7 @@ impl Session<'_> {
             Verb::Blank(args) => blank::run(self, &args),
             Verb::Index(command) => index::run(self, &command),
             Verb::Model(command) => model::run(self, &command),
+            Verb::Judge(args) => judge::run(self, args.command),
             Verb::Ledger(command) => ledger::run(self, command),
             Verb::Scoring { command } => scoring::run(self, command),
             Verb::Doctor => doctor::run(self),

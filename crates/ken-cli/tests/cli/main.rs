@@ -11,6 +11,7 @@ mod hand_edits;
 mod health;
 mod help;
 mod init;
+mod judge;
 mod knowledge;
 mod maintain;
 mod many;

@@ -335,11 +335,17 @@ fn dup_01_dup_07_dup_12_entries_that_say_the_same_are_listed_merged_and_told_apa
     insta::assert_snapshot!(env.run(["duplicates"]), @"
     exit: 0
     ----- stdout -----
-    the same
+    alike 0.97
       L-h9xr3ac9  After a network timeout, retry the payment call twice
       L-205zr7j2  Retry the payment call twice after a network timeout
+    alike 0.97, may be opposites
+      L-d95shc1g  Never retry the payment call twice after a network timeout
+      L-h9xr3ac9  After a network timeout, retry the payment call twice
+    alike 0.97, may be opposites
+      L-d95shc1g  Never retry the payment call twice after a network timeout
+      L-205zr7j2  Retry the payment call twice after a network timeout
     ----- stderr -----
-    1 pair
+    3 pairs
     hint: `ken merge L-205zr7j2 --into L-h9xr3ac9` makes two one, `ken duplicates --dismiss L-h9xr3ac9 L-205zr7j2` keeps them apart
     ");
     insta::assert_snapshot!(env.run(["merge", same.as_str(), "--into", one.as_str()]), @"
@@ -351,8 +357,13 @@ fn dup_01_dup_07_dup_12_entries_that_say_the_same_are_listed_merged_and_told_apa
     ");
     insta::assert_snapshot!(env.run(["duplicates"]), @"
     exit: 0
+    ----- stdout -----
+    alike 0.97, may be opposites
+      L-d95shc1g  Never retry the payment call twice after a network timeout
+      L-205zr7j2  Retry the payment call twice after a network timeout
     ----- stderr -----
-    no two entries seem to say the same
+    1 pair
+    hint: `ken duplicates --dismiss L-d95shc1g L-205zr7j2` keeps them apart
     ");
     let merged = env
         .run(["show", same.as_str(), "--format", "json"])

@@ -186,6 +186,7 @@ fn gat_06_nothing_episodic_gets_into_another_memory_without_a_person() {
                 entry,
                 artifact: "looked at together".parse().expect("a note"),
                 signature: None,
+                covers: Vec::new(),
             }),
         )
     };

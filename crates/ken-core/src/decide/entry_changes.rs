@@ -7,8 +7,8 @@ use crate::content::Changes;
 use crate::entry::Entry;
 use crate::event::{
     ArchiveReason, Archived, BlankReason, Body, Channel, Cited, Confirmed, EventBlanked, Linked,
-    Origin, Overlay, OverlaySet, Provenance, QuarantineLifted, Reanchored, Recorded, Relation,
-    Restored, RetractReason, Retracted, Revised, StatusChanged, Switch,
+    MergeStrategy, Origin, Overlay, OverlaySet, Provenance, QuarantineLifted, Reanchored, Recorded,
+    Relation, Restored, RetractReason, Retracted, Revised, StatusChanged, Switch,
 };
 use crate::id::EventId;
 use crate::status::Status;
@@ -192,7 +192,7 @@ pub fn link(from: &Entry, to: &Entry, rel: Relation) -> Result<Draft, Refusal> {
     })
 }
 
-/// Writes down that the words of a revision come from somebody who is trusted less than the entry was.
+/// Writes down that the words of a revision or a merge come from somebody who is trusted less than the entry was.
 pub fn worded_by(mut draft: Draft, entry: &Entry, by: &Actor) -> Draft {
     let own = entry.created.as_ref().map(|created| created.origin);
     if let (Body::Revised(data), Some(own)) = (&mut draft.body, own)
@@ -200,6 +200,13 @@ pub fn worded_by(mut draft: Draft, entry: &Entry, by: &Actor) -> Draft {
     {
         let least = own.least(Origin::of(by));
         data.origin = (least != own).then_some(least);
+    }
+    if let Body::Merged(data) = &mut draft.body
+        && data.strategy == MergeStrategy::LlmSelected
+        && data.changes.statement.is_some()
+    {
+        let of_all = data.origin.unwrap_or(Origin::of(by));
+        data.origin = Some(of_all.least(Origin::of(by)));
     }
     draft
 }

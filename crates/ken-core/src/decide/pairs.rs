@@ -95,7 +95,8 @@ fn wording(
     chosen: Option<Statement>,
 ) -> (MergeStrategy, Option<Statement>) {
     if let Some(chosen) = chosen {
-        return (MergeStrategy::LlmSelected, Some(chosen));
+        let words = (chosen != target.statement).then_some(chosen);
+        return (MergeStrategy::LlmSelected, words);
     }
     let chars = |it: &Statement| it.as_str().chars().count();
     match LONGER_PERCENT * chars(&target.statement) < 100 * chars(longest) {

@@ -52,6 +52,9 @@ const ENDINGS: [&str; 10] = [
     "ations", "ation", "ings", "ing", "ies", "ed", "es", "ly", "s", "e",
 ];
 
+/// Words that change nothing about a claim.
+const ARTICLES: [&str; 3] = ["a", "an", "the"];
+
 /// Bytes a stem keeps at least.
 const STEM_BYTES_MIN: usize = 3;
 
@@ -71,6 +74,8 @@ pub struct Claim {
     /// Names in code, in the order of their first mention.
     pub(super) identifiers: Vec<String>,
     pub(super) numbers: BTreeSet<String>,
+    /// The text as it must be equal for two entries to be one unasked; see [`normal`].
+    normal: Vec<String>,
     /// Operators in the order they stand.
     pub(super) symbols: Vec<String>,
     pub(super) negations: usize,
@@ -96,6 +101,7 @@ impl Claim {
             stems: content.map(|word| stem(word)).collect(),
             counts,
             identifiers: identifiers(statement),
+            normal: normal(statement),
             numbers: numbers(statement, &tokens),
             symbols: symbols(statement),
             negations: denied(&tokens),
@@ -109,6 +115,33 @@ impl Claim {
     /// Returns the words in order, as [`comparison_words`] gives them.
     pub fn words(&self) -> &[String] {
         &self.sequence
+    }
+
+    /// Returns the stems of the words that neither bind nor deny.
+    pub fn stems(&self) -> &BTreeSet<String> {
+        &self.stems
+    }
+
+    /// Returns whether both say the same letter for letter and in the same order; case outside of code, punctuation
+    /// of sentences and spaces aside.
+    pub(super) fn equals(&self, other: &Self) -> bool {
+        self.normal == other.normal
+    }
+
+    /// Like [`Self::equals`], articles aside.
+    pub(super) fn equals_but_for_articles(&self, other: &Self) -> bool {
+        let bare = |claim: &'_ Self| -> Vec<String> {
+            let words = claim.normal.iter();
+            let words = words.filter(|word| !ARTICLES.contains(&word.as_str()));
+            words.cloned().collect()
+        };
+        bare(self) == bare(other)
+    }
+
+    /// Returns whether both name the same code, letter for letter, and not in the same order: names changed places.
+    pub(super) fn is_permuted(&self, other: &Self) -> bool {
+        let names = |claim: &'_ Self| claim.identifiers.iter().cloned().collect::<BTreeSet<_>>();
+        self.identifiers != other.identifiers && names(self) == names(other)
     }
 
     /// Returns where `identifier` is first mentioned, as code or in plain words.
@@ -173,6 +206,25 @@ fn first_sentence(text: &str) -> &str {
     let mut ends = ends.map(|(place, _)| place + 1);
     let end = ends.find(|end| text[*end..].starts_with(char::is_whitespace));
     &text[..end.unwrap_or(text.len())]
+}
+
+/// Returns the words of a text with everything that can make a difference: signs, case in code, order. Only
+/// what ends or wraps a word of a sentence is left out, and case outside of code.
+fn normal(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (place, part) in text.split('`').enumerate() {
+        if place % 2 == 1 {
+            words.push(without_call(part.trim()).to_owned());
+            continue;
+        }
+        let bare = part.split_whitespace().map(|word| {
+            let word = word.trim_start_matches(['"', '\'', '(', '“', '‘']);
+            word.trim_end_matches([',', '.', ';', ':', '!', '?', '"', '\'', ')', '”', '’'])
+        });
+        let bare = bare.filter(|word| !word.is_empty());
+        words.extend(bare.map(str::to_lowercase));
+    }
+    words
 }
 
 /// Returns what is written between backticks or looks like a name in code, each once.

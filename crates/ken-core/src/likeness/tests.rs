@@ -8,6 +8,17 @@ fn compared(a: &str, b: &str, cosine: Option<f64>) -> Likeness {
     likeness(&Claim::of(a), &Claim::of(b), cosine)
 }
 
+/// The model the thresholds are calibrated for.
+const MODEL: &str = "ken-static-256/2";
+
+fn merging(a: &str, b: &str, cosine: Option<f64>) -> Compared {
+    let near = cosine.map(|cosine| Near {
+        model: MODEL,
+        cosine,
+    });
+    compare(&Claim::of(a), &Claim::of(b), near)
+}
+
 const RETRY: &str = "Retry the payment call twice after a network timeout";
 
 #[test]
@@ -15,7 +26,8 @@ fn dup_02_case_punctuation_and_spaces_make_no_difference() {
     for again in ["Charging twice is safe", "charging  twice, IS safe!"] {
         let found = compared("Charging twice is safe", again, None);
         assert_eq!(found, Likeness::Same, "{again}");
-        assert_eq!(found.merging(None), Merging::Merge);
+        let whole = merging("Charging twice is safe", again, None);
+        assert_eq!(whole.merging, Merging::Merge);
     }
 }
 
@@ -91,7 +103,9 @@ fn opposites_are_never_the_same_however_near_a_model_finds_them() {
         for cosine in [None, Some(0.99), Some(1.0)] {
             let found = compared(a, b, cosine);
             assert_eq!(found, Likeness::Opposed, "{a} / {b}");
-            assert_eq!(found.merging(cosine), Merging::Apart);
+            let whole = merging(a, b, cosine);
+            assert_ne!(whole.merging, Merging::Merge, "{a} / {b}");
+            assert!(whole.may_be_opposites, "{a} / {b}");
         }
     }
 }
@@ -132,7 +146,10 @@ fn short_and_empty_statements_match_by_equality_only() {
 
 #[test]
 fn dup_05_dup_07_dup_10_a_judge_decides_between_harvest_and_merge() {
-    for (cosine, matched, unmatched) in [
+    // Equal but for articles, and nothing in common.
+    let again = "Retry a payment call twice after the network timeout";
+    let other = "Log who asked for `nightly_export`";
+    for (cosine, equal, unlike) in [
         (0.819_999, Merging::Judge, Merging::Apart),
         (HARVEST_COSINE, Merging::Judge, Merging::Judge),
         (INLINE_COSINE, Merging::Judge, Merging::Judge),
@@ -140,14 +157,49 @@ fn dup_05_dup_07_dup_10_a_judge_decides_between_harvest_and_merge() {
         (MERGE_COSINE, Merging::Merge, Merging::Judge),
         (1.0, Merging::Merge, Merging::Judge),
     ] {
-        let became = |it: Likeness| it.merging(Some(cosine));
-        assert_eq!(became(Likeness::Alike), matched, "{cosine}");
-        assert_eq!(became(Likeness::Reworded), matched, "{cosine}");
-        assert_eq!(became(Likeness::Different), unmatched, "{cosine}");
-        assert_eq!(became(Likeness::Opposed), Merging::Apart, "{cosine}");
+        let became = |it: &str| merging(RETRY, it, Some(cosine)).merging;
+        assert_eq!(became(again), equal, "{cosine}");
+        assert_eq!(became(other), unlike, "{cosine}");
     }
-    assert_eq!(Likeness::Reworded.merging(None), Merging::Judge);
-    assert_eq!(Likeness::Different.merging(None), Merging::Apart);
+    assert_eq!(merging(RETRY, again, None).merging, Merging::Judge);
+    assert_eq!(merging(RETRY, other, None).merging, Merging::Apart);
+}
+
+#[test]
+fn dup_07_other_words_or_another_order_are_never_merged_unasked() {
+    for (a, b) in [
+        (
+            RETRY,
+            "After a network timeout, retry the payment call twice",
+        ),
+        (
+            RETRY,
+            "Retry the payment calls twice after a network timeout",
+        ),
+        ("Call `a` or `b` first", "Call `b` or `a` first"),
+        ("Use `String`, not `string`", "Use `string`, not `String`"),
+        ("Write `//` over `/*`", "Write `/*` over `//`"),
+        ("Return -1 or 1", "Return 1 or -1"),
+        ("Copy from a to b", "Copy to a from b"),
+        ("Lock a and b", "Lock a or b"),
+    ] {
+        for cosine in [None, Some(1.0)] {
+            let found = merging(a, b, cosine).merging;
+            assert_ne!(found, Merging::Merge, "{a} / {b}");
+        }
+    }
+}
+
+#[test]
+fn a_model_nobody_calibrated_says_nothing() {
+    let near = Near {
+        model: "another",
+        cosine: 1.0,
+    };
+    let (a, b) = (Claim::of(RETRY), Claim::of("Log who asked for the export"));
+    assert_eq!(compare(&a, &b, Some(near)), compare(&a, &b, None));
+    assert_eq!(Calibration::of(Some("another")).model, None);
+    assert_eq!(Calibration::of(Some(MODEL)).model, Some(MODEL));
 }
 
 #[test]
@@ -184,6 +236,31 @@ proptest! {
     #[test]
     fn every_claim_is_the_same_as_itself(a in statements(), cosine: Option<f64>) {
         prop_assert_eq!(compared(&a, &a, cosine), Likeness::Same);
+    }
+
+    #[test]
+    fn comparing_is_symmetric_and_scores_are_shares(
+        a in statements(), b in statements(), cosine in prop::option::of(-1.0..=1.0)
+    ) {
+        let found = merging(&a, &b, cosine);
+        prop_assert_eq!(found, merging(&b, &a, cosine));
+        prop_assert!((0.0..=1.0).contains(&found.score));
+    }
+
+    /// Whatever a model says: without the same words in the same order nothing is merged unasked.
+    #[test]
+    fn only_equal_words_in_the_same_order_are_merged_unasked(
+        a in statements(), b in statements(), cosine in prop::option::of(0.9..=1.0)
+    ) {
+        let bare = |text: &str| {
+            let signs = |c: char| !c.is_alphanumeric() && !"=_".contains(c);
+            let words = text.split(signs).map(str::to_lowercase);
+            let carries = |word: &String| !["", "a", "an", "the"].contains(&word.as_str());
+            words.filter(carries).collect::<Vec<_>>()
+        };
+        if merging(&a, &b, cosine).merging == Merging::Merge {
+            prop_assert_eq!(bare(&a), bare(&b));
+        }
     }
 
     #[test]

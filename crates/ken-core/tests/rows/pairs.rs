@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use ken_core::actor::Actor;
 use ken_core::decide::{self, Draft, Refusal};
 use ken_core::entry::Entry;
-use ken_core::event::{Body, MergeStrategy, Merged, PairKind};
+use ken_core::event::{Body, MergeStrategy, Merged, Origin, PairKind};
 use ken_core::fold::fold_entry;
 use ken_core::id::EntryId;
 use ken_core::kind::Kind;
@@ -55,6 +56,27 @@ fn dup_09_dup_11_tags_are_united_and_a_wording_somebody_chose_is_taken() {
     let tags = it.changes.tags.unwrap();
     let tags: Vec<&str> = tags.iter().map(ken_core::text::Tag::as_str).collect();
     assert_eq!(tags, ["auth", "pay", "retry"]);
+}
+
+#[test]
+fn dup_11_words_of_a_judge_make_a_merged_entry_trusted_no_more_than_the_judge() {
+    let mut scribe = Scribe::new(6);
+    let target = entry(&mut scribe, 20, &[]);
+    let source = entry(&mut scribe, 20, &[]);
+    let by: Actor = "agent:judge/claude".parse().unwrap();
+    let own = target.content.as_ref().map(|it| it.statement.clone());
+    let origin_of = |chosen| {
+        let draft = decide::merge(&target, std::slice::from_ref(&source), chosen).unwrap();
+        let it = merged(decide::worded_by(draft, &target, &by));
+        assert_eq!(it.strategy, MergeStrategy::LlmSelected);
+        (it.origin, it.changes.statement.is_some())
+    };
+    let human = target.created.as_ref().map(|it| it.origin);
+    let reworded = Some("Both say this.".parse().unwrap());
+    assert_eq!(origin_of(reworded), (Some(Origin::Agent), true));
+    // Words that stood there already are no news, and no reason to trust them less.
+    let kept = origin_of(own);
+    assert_eq!(kept, (human, false));
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Whom we may talk to: the configured endpoint, checked.
 
-use std::fmt;
 use std::net::IpAddr;
 
 use ureq::http::Uri;
+
+use super::caller::{Caller, KeyStyle, Limits, Target};
+use super::{ANSWER_BYTES_MAX, TIMEOUT};
 
 /// Components a vector may have.
 const DIMENSION_MAX: usize = 8192;
@@ -68,10 +70,8 @@ pub enum EndpointError {
 #[derive(Debug)]
 pub(super) struct Address {
     dialect: Dialect,
-    url: String,
     model: String,
-    key: Option<Key>,
-    reach: Reach,
+    caller: Caller,
 }
 
 /// How far a request to an address goes, and in which form.
@@ -83,9 +83,6 @@ pub(crate) struct Reach {
     pub(crate) is_encrypted: bool,
     pub(crate) is_loopback: bool,
 }
-
-/// The value of a header; never shown.
-struct Key(String);
 
 impl Dialect {
     pub const ALL: &[Self] = &[Self::OpenAi, Self::Ollama];
@@ -116,18 +113,21 @@ impl Dialect {
 
 impl Address {
     pub(super) fn check(endpoint: &Endpoint) -> Result<Self, EndpointError> {
-        let reach = Reach::of(&endpoint.url)?;
         if endpoint.url.contains(['?', '#']) {
             return Err(EndpointError::Url);
         }
-        let is_open = !reach.is_encrypted && !reach.is_loopback;
-        let host = reach.host.clone();
-        if is_open && endpoint.plain == Plain::Loopback {
-            return Err(EndpointError::Plain { host });
-        }
-        if is_open && endpoint.key_variable.is_some() {
-            return Err(EndpointError::PlainKey { host });
-        }
+        let target = Target {
+            url: endpoint.dialect.url(&endpoint.url),
+            key_variable: endpoint.key_variable.clone(),
+            key_style: KeyStyle::Bearer,
+            plain: endpoint.plain,
+            headers: Vec::new(),
+        };
+        let limits = Limits {
+            timeout: TIMEOUT,
+            answer_bytes_max: ANSWER_BYTES_MAX,
+        };
+        let caller = Caller::open(&target, limits)?;
         if endpoint.model.trim().is_empty() {
             return Err(EndpointError::NoModel);
         }
@@ -137,14 +137,8 @@ impl Address {
         }
         Ok(Self {
             dialect: endpoint.dialect,
-            url: endpoint.dialect.url(&endpoint.url),
             model: endpoint.model.clone(),
-            key: endpoint
-                .key_variable
-                .as_deref()
-                .map(Key::read)
-                .transpose()?,
-            reach,
+            caller,
         })
     }
 
@@ -152,24 +146,12 @@ impl Address {
         self.dialect
     }
 
-    pub(super) fn url(&self) -> &str {
-        &self.url
-    }
-
-    pub(super) fn host(&self) -> &str {
-        &self.reach.host
-    }
-
-    pub(super) fn reach(&self) -> &Reach {
-        &self.reach
+    pub(super) fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     pub(super) fn model(&self) -> &str {
         &self.model
-    }
-
-    pub(super) fn authorization(&self) -> Option<&str> {
-        self.key.as_ref().map(|key| &*key.0)
     }
 }
 
@@ -195,23 +177,6 @@ impl Reach {
             is_encrypted,
             is_loopback: is_loopback(authority.host()),
         })
-    }
-}
-
-impl Key {
-    fn read(variable: &str) -> Result<Self, EndpointError> {
-        let is_key = |key: &String| !key.is_empty() && key.bytes().all(|it| it.is_ascii_graphic());
-        let key = std::env::var(variable).ok().filter(is_key);
-        let key = key.ok_or_else(|| EndpointError::NoKey {
-            variable: variable.to_owned(),
-        })?;
-        Ok(Self(format!("Bearer {key}")))
-    }
-}
-
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key(..)")
     }
 }
 

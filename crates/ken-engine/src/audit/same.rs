@@ -7,7 +7,7 @@ use ken_core::likeness::{self, Likeness, likeness};
 
 use super::tree::folder_of;
 use super::{AuditFinding, Claim, FindingKind, Other};
-use crate::pairs::sharing_words;
+use crate::pairs;
 
 /// Returns each pair of claims that are one, or contrary.
 pub(super) fn check(claims: &[Claim]) -> Vec<AuditFinding> {
@@ -21,7 +21,7 @@ fn duplicates(claims: &[Claim]) -> Vec<AuditFinding> {
         .iter()
         .map(|it| likeness::Claim::of(&it.found.text))
         .collect();
-    let mut pairs = sharing_words(&taken);
+    let mut pairs = pairs::candidates(&taken);
     pairs.extend(with_the_same_words(claims, &taken));
     let same = pairs.into_iter().filter(|(one, other)| {
         hold_together(&claims[*one].document, &claims[*other].document)

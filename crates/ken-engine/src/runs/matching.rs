@@ -37,7 +37,7 @@ impl Engine {
         let vectors = self.built_in_vectors(&texts)?;
         let claim = Claim::of(statement.as_str());
         let same = (1..texts.len()).filter(|at| {
-            let cosine = vectors.as_ref().map(|all| all[*at].cosine(&all[0]));
+            let cosine = vectors.as_ref().map(|(_, all)| all[*at].cosine(&all[0]));
             says(&claim, texts[*at], cosine)
         });
         Ok(same.map(|at| near[at - 1].id).collect())

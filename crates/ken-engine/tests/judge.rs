@@ -1,0 +1,304 @@
+//! A judge behind an address, against a server of this test on this machine: both languages, and what can go wrong.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use ken_engine::guard::Guard;
+use ken_engine::judge::{
+    ANSWER_BYTES_MAX, Choice, Endpoint, Judge, JudgeError, JudgeHome, Keep, Same,
+};
+use serde_json::{Value, json};
+
+/// How long the server waits for a request that does not come.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A variable cargo sets for every test, so that none must be set here.
+const KEY_VARIABLE: &str = "CARGO_PKG_NAME";
+const KEY: &str = "ken-engine";
+
+/// A language and what a judge says in it.
+#[derive(Clone, Copy, Debug)]
+enum Spoken {
+    OpenAi,
+    Anthropic,
+}
+
+struct Received {
+    head: String,
+    body: Value,
+}
+
+/// Answers one request, after a while, then returns what was received.
+fn serve(answer: String, after: Duration) -> (String, JoinHandle<Received>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let serving = thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        answer_request(stream, &answer, after)
+    });
+    (url, serving)
+}
+
+fn answer_request(mut stream: TcpStream, answer: &str, after: Duration) -> Received {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(reader.read_line(&mut head).unwrap(), 0, "{head}");
+    }
+    let head = head.to_lowercase();
+    let length = head.split("content-length: ").nth(1).unwrap();
+    let length = length.lines().next().unwrap().parse().unwrap();
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    thread::sleep(after);
+    // A client that has seen enough may be gone already.
+    let _ = stream.write_all(answer.as_bytes());
+    let body = serde_json::from_slice(&body).unwrap();
+    Received { head, body }
+}
+
+fn ok(body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+}
+
+/// What an endpoint of that language says, word for word as its maker documents it.
+fn said(spoken: Spoken, answer: &Value) -> Value {
+    match spoken {
+        Spoken::OpenAi => json!({
+            "id": "chatcmpl-1", "object": "chat.completion", "created": 1_700_000_000, "model": "m",
+            "choices": [{
+                "index": 0, "logprobs": null, "finish_reason": "stop",
+                "message": {"role": "assistant", "content": answer.to_string(), "refusal": null},
+            }],
+            "usage": {"prompt_tokens": 211, "completion_tokens": 17, "total_tokens": 228},
+        }),
+        Spoken::Anthropic => json!({
+            "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+            "content": [
+                {"type": "text", "text": "Here it is."},
+                {"type": "tool_use", "id": "toolu_1", "name": "same_claim", "input": answer},
+            ],
+            "stop_reason": "tool_use", "stop_sequence": null,
+            "usage": {"input_tokens": 211, "output_tokens": 17},
+        }),
+    }
+}
+
+fn judge(folder: &Path, spoken: Spoken, url: &str, timeout_seconds: u64) -> Judge {
+    let endpoint = Endpoint {
+        url: url.to_owned(),
+        model: "some-model".to_owned(),
+        key_variable: Some(KEY_VARIABLE.to_owned()),
+        plain: false,
+        timeout_seconds,
+    };
+    let home = JudgeHome {
+        folder: folder.to_owned(),
+        variable: |_| None,
+    };
+    let choice = match spoken {
+        Spoken::OpenAi => Choice::OpenAi(endpoint),
+        Spoken::Anthropic => Choice::Anthropic(endpoint),
+    };
+    home.store(choice).unwrap();
+    home.open(&Guard::default()).unwrap()
+}
+
+/// Asks a judge that is answered with `answer`.
+fn ask(spoken: Spoken, answer: String) -> (Result<Same, JudgeError>, Judge, Received) {
+    let dir = tempfile::tempdir().unwrap();
+    let (url, serving) = serve(answer, Duration::ZERO);
+    let mut judge = judge(dir.path(), spoken, &url, 20);
+    let found = judge.same_claim("Use a", "Use an a");
+    (found, judge, serving.join().unwrap())
+}
+
+#[test]
+fn an_openai_endpoint_is_asked_in_its_language() {
+    let answer = json!({"same": true, "keep": "second", "statement": null});
+    let body = said(Spoken::OpenAi, &answer).to_string();
+    let (found, judge, received) = ask(Spoken::OpenAi, ok(&body));
+    assert_eq!(found.unwrap(), Same::Yes(Keep::Second));
+    let (spent, _) = judge.spent();
+    assert_eq!(
+        (spent.sent, spent.received, spent.estimated),
+        (211, 17, false)
+    );
+    let head = &received.head;
+    assert!(head.starts_with("post /v1/chat/completions "), "{head}");
+    assert!(head.contains(&format!("authorization: bearer {KEY}\r\n")));
+    let body = &received.body;
+    assert_eq!(body["model"], "some-model");
+    assert_eq!(body["messages"][0]["role"], "system");
+    let user = body["messages"][1]["content"].as_str().unwrap();
+    let user: Value = serde_json::from_str(user).unwrap();
+    assert_eq!(
+        user,
+        json!({"data": {"first": "Use a", "second": "Use an a"}})
+    );
+    let format = &body["response_format"];
+    assert_eq!(format["type"], "json_schema");
+    assert_eq!(format["json_schema"]["strict"], true);
+    let schema = &format["json_schema"]["schema"];
+    assert_eq!(schema["required"], json!(["keep", "same", "statement"]));
+}
+
+#[test]
+fn an_anthropic_endpoint_is_asked_in_its_language() {
+    let answer = json!({"same": false, "keep": null, "statement": null});
+    let body = said(Spoken::Anthropic, &answer).to_string();
+    let (found, judge, received) = ask(Spoken::Anthropic, ok(&body));
+    assert_eq!(found.unwrap(), Same::No);
+    let (spent, _) = judge.spent();
+    assert_eq!(
+        (spent.sent, spent.received, spent.estimated),
+        (211, 17, false)
+    );
+    let head = &received.head;
+    assert!(head.starts_with("post /v1/messages "), "{head}");
+    assert!(head.contains(&format!("x-api-key: {KEY}\r\n")), "{head}");
+    assert!(head.contains("anthropic-version: 2023-06-01\r\n"), "{head}");
+    assert!(!head.contains("authorization"));
+    let body = &received.body;
+    assert_eq!(body["tool_choice"]["name"], "same_claim");
+    assert_eq!(body["tools"][0]["input_schema"]["type"], "object");
+    assert_eq!(body["messages"][0]["role"], "user");
+    assert!(0 < body["max_tokens"].as_u64().unwrap());
+}
+
+#[test]
+fn faults_of_either_endpoint_are_told_and_are_no_answer() {
+    let answer = json!({"same": true, "keep": "first", "statement": null});
+    for spoken in [Spoken::OpenAi, Spoken::Anthropic] {
+        let good = said(spoken, &answer);
+        let change = |path: &str, to: Value| {
+            let mut changed = good.clone();
+            *changed.pointer_mut(path).unwrap() = to;
+            ok(&changed.to_string())
+        };
+        let of = |openai: (&str, Value), anthropic: (&str, Value)| match spoken {
+            Spoken::OpenAi => change(openai.0, openai.1),
+            Spoken::Anthropic => change(anthropic.0, anthropic.1),
+        };
+        let cut = of(
+            ("/choices/0/finish_reason", "length".into()),
+            ("/stop_reason", "max_tokens".into()),
+        );
+        let declined = of(
+            ("/choices/0/message/refusal", "I will not.".into()),
+            ("/stop_reason", "refusal".into()),
+        );
+        let prose = of(
+            ("/choices/0/message/content", "They agree.".into()),
+            ("/content/1", json!({"type": "text", "text": "They agree."})),
+        );
+        let twice = of(
+            ("/choices", json!([good["choices"][0], good["choices"][0]])),
+            ("/content/0", good["content"][1].clone()),
+        );
+        let empty = of(
+            ("/choices/0/message/content", Value::Null),
+            ("/content", json!([])),
+        );
+        let more = of(
+            (
+                "/choices/0/message/content",
+                r#"{"same":true,"keep":"first","statement":null,"also":1}"#.into(),
+            ),
+            ("/content/1/input/statement", 3.into()),
+        );
+        let (found, _, _) = ask(spoken, cut);
+        assert!(matches!(found, Err(JudgeError::Cut)), "{found:?}");
+        let (found, _, _) = ask(spoken, declined);
+        assert!(matches!(found, Err(JudgeError::Declined)), "{found:?}");
+        for body in [prose, twice, empty, more, ok("{}"), ok("[]"), ok("busy")] {
+            let (found, judge, _) = ask(spoken, body);
+            assert!(
+                matches!(found, Err(JudgeError::Malformed { .. })),
+                "{found:?}"
+            );
+            assert_eq!(judge.spent().1.calls, 1);
+        }
+    }
+}
+
+#[test]
+fn a_server_that_refuses_breaks_off_or_sends_away_is_named_and_its_words_are_not() {
+    let refused = |status: &str| {
+        let head = format!("HTTP/1.1 {status}\r\nlocation: http://127.0.0.1:1/\r\n");
+        format!("{head}content-length: {}\r\n\r\n{KEY}", KEY.len())
+    };
+    let broken = "HTTP/1.1 200 OK\r\ncontent-length: 99\r\nconnection: close\r\n\r\n{".to_owned();
+    let endless = format!(
+        "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{}",
+        " ".repeat(ANSWER_BYTES_MAX as usize + 1)
+    );
+    for (answer, why) in [
+        (refused("401 No"), "refused, with status 401"),
+        (refused("429 Busy"), "refused, with status 429"),
+        (refused("500 Oh"), "refused, with status 500"),
+        (refused("307 Away"), "refused, with status 307"),
+        (broken, "cannot ask `127.0.0.1`"),
+        (endless, "its answer is too long"),
+    ] {
+        let (found, judge, _) = ask(Spoken::OpenAi, answer);
+        let error = found.unwrap_err();
+        assert!(matches!(error, JudgeError::Call(_)), "{error}");
+        let told = error.to_string();
+        assert!(told.contains(why) && !told.contains(KEY), "{told}");
+        // Nobody said what it took.
+        assert!(judge.spent().0.estimated);
+    }
+}
+
+#[test]
+fn an_endpoint_that_takes_too_long_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let answer = json!({"same": true, "keep": "first", "statement": null});
+    let body = said(Spoken::OpenAi, &answer).to_string();
+    let (url, serving) = serve(ok(&body), Duration::from_secs(3));
+    let mut judge = judge(dir.path(), Spoken::OpenAi, &url, 1);
+    let began = Instant::now();
+    let error = judge.same_claim("Use a", "Use an a").unwrap_err();
+    assert!(error.to_string().contains("it took too long"), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(3));
+    serving.join().unwrap();
+}
+
+#[test]
+fn an_endpoint_needs_its_key_and_an_encrypted_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = JudgeHome {
+        folder: dir.path().to_owned(),
+        variable: |_| None,
+    };
+    let endpoint = |url: &str, key: Option<&str>| {
+        Choice::Anthropic(Endpoint {
+            url: url.to_owned(),
+            model: "m".to_owned(),
+            key_variable: key.map(ToOwned::to_owned),
+            plain: false,
+            timeout_seconds: 1,
+        })
+    };
+    for (choice, why) in [
+        (endpoint("http://h", None), "not `https`"),
+        (endpoint("https://a:b@h", None), "name or password"),
+        (endpoint("file:///etc/passwd", None), "not of the form"),
+        (
+            endpoint("https://h", Some("KEN_NO_SUCH_VARIABLE")),
+            "KEN_NO_SUCH_VARIABLE",
+        ),
+    ] {
+        home.store(choice).unwrap();
+        let error = home.open(&Guard::default()).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
