@@ -22,13 +22,14 @@ pub use review::{PROPOSAL_FILE, Proposal, Review};
 impl Engine {
     /// Gathers everything the rules may know. Asks no code and no model.
     pub fn health_facts(&mut self) -> Result<Facts, Error> {
-        let entries = self.index.list(&Filter::default())?;
         let every = Filter {
             shelf: Shelf::All,
             ..Filter::default()
         };
-        let mut foreign = self.index.list(&every)?;
-        foreign.retain(is_inbound);
+        let mut entries = self.index.list(&every)?;
+        let foreign = entries.iter().filter(|it| is_inbound(it));
+        let foreign: Vec<Entry> = foreign.cloned().collect();
+        entries.retain(Entry::is_live);
         let errors = self.prediction_errors(&entries)?;
         let workspace = self.index.workspace()?;
         Ok(Facts {
