@@ -114,7 +114,7 @@ impl Engine {
     /// Returns an entry in use that contradicts this one, where nobody has decided yet.
     fn contradicts(&self, id: EntryId) -> Result<Option<EntryId>, Error> {
         let mut open = open_contradictions(&self.workspace()?);
-        let mut linked = self.index.contradicting([id].into_iter())?;
+        let mut linked = self.index.contradicting([id])?;
         let mut against = open.remove(&id).unwrap_or_default();
         against.extend(linked.remove(&id).unwrap_or_default());
         for other in against {
