@@ -135,16 +135,7 @@ impl Session<'_> {
     }
 
     fn verb(&mut self, verb: Verb) -> Result<Exit, Failure> {
-        let is_verify = matches!(verb, Verb::Verify(_));
-        let is_audit = matches!(verb, Verb::Audit(_));
-        match self.printer.format() {
-            Format::Text | Format::Json => {}
-            Format::Sarif | Format::Github | Format::Markdown if is_verify => {}
-            Format::Markdown if is_audit => {}
-            Format::Sarif | Format::Github | Format::Markdown => {
-                return Err(Failure::usage("only `ken verify` answers in that format"));
-            }
-        }
+        self.check_format(&verb)?;
         match verb {
             Verb::Init => init::run(self),
             Verb::Audit(args) => audit::run(self, &args),
@@ -207,6 +198,20 @@ impl Session<'_> {
             Verb::Ledger(command) => ledger::run(self, command),
             Verb::Scoring { command } => scoring::run(self, command),
             Verb::Doctor => doctor::run(self),
+        }
+    }
+
+    /// Refuses forms of an answer that a command does not know.
+    fn check_format(&self, verb: &Verb) -> Result<(), Failure> {
+        let is_verify = matches!(verb, Verb::Verify(_));
+        let is_audit = matches!(verb, Verb::Audit(_));
+        match self.printer.format() {
+            Format::Text | Format::Json => Ok(()),
+            Format::Sarif | Format::Github | Format::Markdown if is_verify => Ok(()),
+            Format::Markdown if is_audit => Ok(()),
+            Format::Sarif | Format::Github | Format::Markdown => {
+                Err(Failure::usage("only `ken verify` answers in that format"))
+            }
         }
     }
 

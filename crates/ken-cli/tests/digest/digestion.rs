@@ -16,7 +16,7 @@ fn staged(env: &TestEnv) -> Vec<serde_json::Value> {
         .stdout;
     listed
         .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
+        .map(|line| serde_json::from_str(line).expect("an object a line"))
         .collect()
 }
 
