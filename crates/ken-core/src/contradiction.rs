@@ -180,12 +180,16 @@ pub fn contradiction(a: &Side, b: &Side, cosine: Option<f64>) -> Option<Why> {
     let found = said
         .into_iter()
         .find(|why| !(denies(why) && agrees_elsewhere(a, b)));
-    found.or_else(|| {
-        let grounds = anchored || overlap.is_some();
-        grounds
-            .then(|| of_opposite_polarity(a, b, cosine))
-            .flatten()
-    })
+    found.or_else(|| as_their_authors_say(a, b, cosine))
+}
+
+/// Returns why two sides of one domain contradict each other by the polarity their authors gave them.
+fn as_their_authors_say(a: &Side, b: &Side, cosine: Option<f64>) -> Option<Why> {
+    let overlap = a.domain_overlap(b);
+    let grounds = a.shares_anchor(b) || overlap.is_some_and(|share| DOMAIN_JACCARD < share);
+    grounds
+        .then(|| of_opposite_polarity(a, b, cosine))
+        .flatten()
 }
 
 /// Returns why two bare texts contradict each other, if they do.

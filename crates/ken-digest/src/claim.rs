@@ -15,8 +15,8 @@ use crate::sentence::sentences;
 use crate::source::SourceKind;
 use crate::topic;
 use crate::words::{
-    ANNOUNCING, BARE, FACTUAL, FRIENDLY, HERE, LEADING, LEANING, POINTING, REFERRING, has, is_one,
-    starts,
+    ANNOUNCING, BARE, CONDITIONS, FACTUAL, FRIENDLY, HERE, LEADING, LEANING, POINTING, REFERRING,
+    has, is_one, starts,
 };
 
 /// Claims taken from one document at most.
@@ -169,7 +169,9 @@ fn lead_of(block: &Block, words: usize) -> Option<String> {
         let count = spoken(last).split_whitespace().count();
         let announces = has(&spoken(last), ANNOUNCING);
         let needs = words < ITEM_WORDS_MIN && !is_instruction(&block.text);
-        let fits = LEAD_WORDS.contains(&count) && !announces;
+        // "We use: Use x" says nothing more; "In tests: Use x" does.
+        let adds = !is_instruction(&block.text) || has(&spoken(last), CONDITIONS);
+        let fits = LEAD_WORDS.contains(&count) && !announces && adds;
         let turned = forbids(last) && !forbids(&block.text);
         return (turned && count <= LEAD_WORDS_MAX || fits || needs && count <= LEAD_WORDS_MAX)
             .then(|| last.to_owned());

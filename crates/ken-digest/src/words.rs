@@ -152,3 +152,6 @@ pub(crate) const LEADING: &str = "the following command, the following commands,
 /// Words of announcements that say no more than that a list follows.
 pub(crate) const ANNOUNCING: &str = "following, includes, including, example, examples, steps, below, such as, commands, notes, \
     important, key, here, list, options, include, consists, these, this";
+
+/// Words that say when or where something holds.
+pub(crate) const CONDITIONS: &str = "in, when, if, for, unless, without, during, before, after, on, while, within, inside, outside, only";

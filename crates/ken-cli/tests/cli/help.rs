@@ -13,71 +13,87 @@ fn help_groups_commands_by_task() {
     Usage: ken [OPTIONS] <COMMAND>
 
     Start and stop:
-      init         Make a ledger at the top of this repository, or in this folder
-      uninstall    Take out what `init` put in; knowledge stays unless told otherwise
+      init           Make a ledger at the top of this repository, or in this folder
+      audit          Say what is wrong with the knowledge this repository keeps already; writes nothing
+      import         Take the sound claims of documents in: CLAUDE.md, AGENTS.md, rules, decisions …
+      uninstall      Take out what `init` put in; knowledge stays unless told otherwise
+
+    Digest documents:
+      reduce         Take claims from documents or history and let them wait for a decision
+      reflect        Say what waiting claims would repeat, contradict or link to
+      stage          Decide about claims that wait
+      reweave        Give an entry new evidence, and new words if need be
 
     Write knowledge:
-      add          Add an entry, or many from JSON lines
-      revise       Word fields of an entry anew
-      cite         Add evidence to an entry
-      confirm      Say that an entry holds
-      status       Move an entry on the ladder candidate, active, verified, stale, rejected
-      mark         Pin, mute or annotate an entry; what is true stays as it is
-      link         Link an entry to another
-      merge        Make entries that say the same one
-      supersede    Let a newer entry take an older one's place
-      archive      Lay an entry aside, or all that nobody confirmed for long
-      retract      Take an entry back
-      restore      Bring back an archived or retracted entry
-      undo         Take back your own last change
+      add            Add an entry, or many from JSON lines
+      capture        Write down a problem that was solved, what solved it and what shows it
+      revise         Word fields of an entry anew
+      cite           Add evidence to an entry
+      confirm        Say that an entry holds
+      status         Move an entry on the ladder candidate, active, verified, stale, rejected
+      mark           Pin, mute or annotate an entry; what is true stays as it is
+      link           Link an entry to another
+      merge          Make entries that say the same one
+      distil         Condense entries that are used together into one; without arguments, list such entries
+      supersede      Let a newer entry take an older one's place
+      archive        Lay an entry aside, or all that nobody confirmed for long
+      retract        Take an entry back
+      restore        Bring back an archived or retracted entry
+      undo           Take back your own last change
 
     Read it:
-      search       Find entries that answer a question, best first
-      browse       Look through entries on the whole terminal, searching as you type
-      brief        Tell an agent what to know before it begins
-      list         List entries, newest first
-      show         Show one entry: its claim, what it rests on, who said so
-      log          Show the history of an entry, with authors
-      export       Write entries for other programs: JSON lines, an OKF bundle or Markdown
+      search         Find entries that answer a question, best first
+      browse         Look through entries on the whole terminal, searching as you type
+      brief          Tell an agent what to know before it begins
+      list           List entries, newest first
+      show           Show one entry: its claim, what it rests on, who said so
+      log            Show the history of an entry, with authors
+      export         Write entries for other programs: JSON lines, an OKF bundle or Markdown
 
     Learn from work:
-      run          Look after units of work: who takes part, what they saw, how it ended
-      observe      Tell what an agent found; whether that confirms anything is decided from what it had seen
-      feedback     Say whether an entry helped
-      extract      Take claims out of a transcript with the help of a judge; they become candidates
-      lift         Show what entries are worth: outcomes of work with them and without
-      confidence   Look after how far using an entry is believed to help
+      run            Look after units of work: who takes part, what they saw, how it ended
+      observe        Tell what an agent found; whether that confirms anything is decided from what it had seen
+      feedback       Say whether an entry helped
+      extract        Take claims out of a transcript with the help of a judge; they become candidates
+      lift           Show what entries are worth: outcomes of work with them and without
+      confidence     Look after how far using an entry is believed to help
 
     Check it:
-      verify       Check the ledger and hold every entry against the code, or what a change touches
-      reanchor     Take fingerprints, follow code that moved, decide about what changed
-      drift        Show shelves that are stale, bloated, contradictory or orphaned
-      duplicates   List entries that seem to say the same
-      scan         Say what the guard finds in files or standard input; changes nothing
-      quarantine   Look after entries the guard set apart
-      revoke       Turn off everything from one author or origin, by one event
-      friction     Record what got in the way, and count it
-      promote      Move knowledge from one memory to another, with approval
+      verify         Check the ledger and hold every entry against the code, or what a change touches
+      reanchor       Take fingerprints, follow code that moved, decide about what changed
+      drift          Show shelves that are stale, bloated, contradictory or orphaned
+      health         Tell how knowledge fares, and whether that calls for anything
+      maintain       List services that keep knowledge in order, or run one
+      duplicates     List entries that seem to say the same
+      contradictions List entries that cannot both be followed
+      resolve        Settle a contradiction: one stays, or both
+      norms          Look after norms that a program can check
+      scan           Say what the guard finds in files or standard input; changes nothing
+      quarantine     Look after entries the guard set apart
+      revoke         Turn off everything from one author or origin, by one event
+      friction       Record what got in the way, and count it
+      promote        Let knowledge reach further: workspace, global, another memory
+      approve        Approve what was put forward, or list what waits
 
     Keep files and ledger in step:
-      sync         Turn edits of entry files into events and bring the files up to date
-      render       Write every entry file and gathering view anew
-      recover      Bring back events that a reset, clean or removed worktree took away
-      blank        Remove an event's data everywhere, such as a leaked secret
+      sync           Turn edits of entry files into events and bring the files up to date
+      render         Write every entry file and gathering view anew
+      recover        Bring back events that a reset, clean or removed worktree took away
+      blank          Remove an event's data everywhere, such as a leaked secret
 
     Look after the store:
-      doctor       Look the installation over
-      scoring      Show or set how much each signal counts when entries are ranked
-      model        Choose the model that helps a search find what is meant
-      judge        Choose who is asked where Ken cannot tell: a program, an endpoint, or nobody
-      index        Look after the derived index
-      ledger       Look after the ledger's files
+      doctor         Look the installation over
+      scoring        Show or set how much each signal counts when entries are ranked
+      model          Choose the model that helps a search find what is meant
+      judge          Choose who is asked where Ken cannot tell: a program, an endpoint, or nobody
+      index          Look after the derived index
+      ledger         Look after the ledger's files
 
     Ken itself:
-      knowledge    The same commands under one noun, as knowledge stores spell them
-      completions  Print completions for a shell
-      man          Print the manual page, or write one page a command
-      version      Print the version of ken and of the ledger it writes
+      knowledge      The same commands under one noun, as knowledge stores spell them
+      completions    Print completions for a shell
+      man            Print the manual page, or write one page a command
+      version        Print the version of ken and of the ledger it writes
 
     Options:
           --by <ACTOR>       Who acts: human:NAME, agent:NAME or ci:NAME [default: $KEN_ACTOR, the agent

@@ -182,6 +182,7 @@ fn faults_put_into_two_hundred_documents_are_found() {
         })
         .collect();
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut missed = Vec::new();
     for (path, kind, line) in &planted {
         let (hit, all) = counts.entry(kind).or_default();
         *all += 1;
@@ -189,7 +190,7 @@ fn faults_put_into_two_hundred_documents_are_found() {
             .iter()
             .any(|it| (&it.0, it.1.as_str(), it.2) == (path, kind, *line));
         if !is_found {
-            println!("not found: {kind} {path}:{line}");
+            missed.push(format!("{kind} {path}:{line}"));
         }
         *hit += usize::from(is_found);
     }
@@ -201,7 +202,6 @@ fn faults_put_into_two_hundred_documents_are_found() {
                 .any(|(path, kind, line)| (path, *kind, *line) == (&it.0, it.1.as_str(), it.2))
         })
         .collect();
-    println!("{counts:?}, beside them {}", beside.len());
     for (kind, least) in [
         ("dead_citation", 200),
         ("duplicate", 190),
@@ -210,7 +210,7 @@ fn faults_put_into_two_hundred_documents_are_found() {
     ] {
         let (hit, all) = counts[kind];
         assert_eq!(all, DOCUMENTS);
-        assert!(least <= hit, "{kind}: {hit} of {all}");
+        assert!(least <= hit, "{kind}: {hit} of {all}: {missed:?}");
     }
     assert!(
         beside.len() <= 4,

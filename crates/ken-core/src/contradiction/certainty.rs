@@ -5,7 +5,9 @@
 //! short, one sentence, and opposed as wholes too. What authors said themselves (polarity, a false positive on the
 //! same file) counts as it stands.
 
-use super::{Rule, Side, Why, contradiction};
+use std::collections::BTreeSet;
+
+use super::{Rule, Side, Why, as_their_authors_say, contradiction};
 use crate::likeness::{Likeness, likeness};
 
 /// Words a plain rule has at most.
@@ -23,6 +25,27 @@ const DENYING: [&str; 8] = [
     "no",
 ];
 
+/// Words that ask, allow and forbid, and what goes with them.
+const MODAL: [&str; 17] = [
+    "always",
+    "never",
+    "forbidden",
+    "do",
+    "not",
+    "don't",
+    "must",
+    "should",
+    "shouldn't",
+    "mustn't",
+    "it",
+    "is",
+    "to",
+    "no",
+    "are",
+    "only",
+    "please",
+];
+
 /// Returns why two sides contradict each other, if that can be told without doubt.
 pub fn certain_contradiction(a: &Side, b: &Side, cosine: Option<f64>) -> Option<Why> {
     let why = contradiction(a, b, cosine)?;
@@ -32,8 +55,10 @@ pub fn certain_contradiction(a: &Side, b: &Side, cosine: Option<f64>) -> Option<
     let opposed = || likeness(&a.claim, &b.claim, cosine) == Likeness::Opposed;
     let runs = is_command(&one) || is_command(&other);
     let both_deny = denies(&one) && denies(&other);
+    let turned = is_turned(&one, &other);
     let certain = match why.rule {
         Rule::Polarity | Rule::FalsePositive => true,
+        Rule::Modality if turned && plain() => true,
         // What a line for a shell uses is not what it asks for.
         Rule::Alternative if !why.differs.contains(" or not ") => {
             plain() && !is_recipe(&one) && !is_recipe(&other)
@@ -44,7 +69,10 @@ pub fn certain_contradiction(a: &Side, b: &Side, cosine: Option<f64>) -> Option<
             plain() && opposed()
         }
     };
-    certain.then_some(why)
+    match certain {
+        true => Some(why),
+        false => as_their_authors_say(a, b, cosine),
+    }
 }
 
 fn is_plain(text: &str) -> bool {
@@ -60,6 +88,21 @@ fn is_recipe(text: &str) -> bool {
 fn is_command(text: &str) -> bool {
     let mut spans = text.split('`').skip(1).step_by(2);
     spans.any(|span| span.contains(' ') && span.contains(['-', '/', '.']))
+}
+
+/// Returns whether two texts have the same words but for those that ask and forbid.
+fn is_turned(one: &str, other: &str) -> bool {
+    let words = |text: &str| -> BTreeSet<String> {
+        let text = text.to_lowercase();
+        let words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
+        words
+            .filter(|it| !it.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let (one, other) = (words(one), words(other));
+    let mut differing = one.symmetric_difference(&other);
+    differing.all(|word| MODAL.contains(&word.as_str()))
 }
 
 fn denies(text: &str) -> bool {

@@ -11,7 +11,9 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use ken_core::contradiction::{Side, candidates, contradicting_texts, contradiction};
+use ken_core::contradiction::{
+    Side, candidates, certain_contradiction, contradicting_texts, contradiction,
+};
 
 const NORMS_TUNING: &str = include_str!("norms_tuning.txt");
 const NORMS_MEASURED: &str = include_str!("norms_measured.txt");
@@ -91,6 +93,28 @@ fn planted_contradictions_are_found() {
         missed.len(),
         planted.len()
     );
+}
+
+/// What is believed of sentences nobody wrote to be compared, which is what audits and gates go by.
+#[test]
+fn most_of_what_is_found_is_believed() {
+    let doubted = |pairs: &[(String, String)]| -> Vec<(String, String)> {
+        let in_doubt = |(a, b): &&(String, String)| {
+            certain_contradiction(&Side::said(a), &Side::said(b), None).is_none()
+        };
+        pairs.iter().filter(in_doubt).cloned().collect()
+    };
+    for (set, borne) in [
+        (planted::from_norms(NORMS_MEASURED), 10),
+        (owned(pairs(PAIRS_MEASURED)), 50),
+    ] {
+        let doubted = doubted(&set);
+        let counts = (doubted.len(), set.len());
+        assert!(
+            doubted.len() * 100 <= set.len() * borne,
+            "{counts:?}: {doubted:#?}"
+        );
+    }
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn an_artifact_follows_from_the_ledger_and_changes_with_the_wording() {
     assert_eq!(read["content"]["statement"], NORM);
     assert_eq!(read["to"], "procedural");
     assert_eq!(read["sources"].as_array().unwrap().len(), 1);
-    let mut other = entry.clone();
+    let mut other = entry;
     other.content.as_mut().unwrap().statement = "Never format".parse().unwrap();
     assert_ne!(Artifact::of(&other).unwrap().digest(), artifact.digest());
 }

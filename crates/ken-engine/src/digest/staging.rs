@@ -37,6 +37,7 @@ pub struct Staged {
     pub statement: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+    /// As somebody gave it; how a sentence is worded says too little to hold it against others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polarity: Option<Polarity>,
     /// Conditions it rests on: that what it cites is there.
@@ -106,7 +107,6 @@ fn of_claim(
     let cite = format!("doc:{}#L{}{at}", claim.document, found.line);
     let mut staged = Staged::new(found.kind, found.text.clone(), &claim.document, cite);
     staged.tags = found.tags.iter().map(|it| (*it).to_owned()).collect();
-    staged.polarity = found.modality.polarity();
     staged.verify = found.verify.clone();
     staged.depends_on = conditions(claim);
     let about = findings.get(&(claim.document.as_str(), found.line));
