@@ -52,7 +52,7 @@ pub(crate) enum SetJudge {
     },
     /// An endpoint that speaks OpenAI's chat completions
     Openai {
-        /// Where it is, such as https://api.openai.com or http://localhost:11434
+        /// Where it is, such as `https://api.openai.com` or `http://localhost:11434`
         url: String,
         /// The name of the model there
         model: String,
