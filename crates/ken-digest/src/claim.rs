@@ -165,7 +165,7 @@ const LEAD_WORDS: std::ops::RangeInclusive<usize> = 2..=10;
 fn lead_of(block: &Block, words: usize) -> Option<String> {
     if let Some(lead) = &block.lead {
         let last = sentences(lead).pop().unwrap_or_default();
-        let last = last.trim_end_matches(':').trim();
+        let last = last.trim_end_matches([':', '.']).trim();
         let count = spoken(last).split_whitespace().count();
         let announces = has(&spoken(last), ANNOUNCING);
         let needs = words < ITEM_WORDS_MIN && !is_instruction(&block.text);

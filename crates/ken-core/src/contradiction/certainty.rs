@@ -63,6 +63,12 @@ pub fn certain_contradiction(a: &Side, b: &Side, cosine: Option<f64>) -> Option<
         Rule::Alternative if !why.differs.contains(" or not ") => {
             plain() && !is_recipe(&one) && !is_recipe(&other)
         }
+        // Behind a label stands what it is for, which may deny anything.
+        Rule::Alternative | Rule::Modality | Rule::Number | Rule::Order | Rule::Contrary
+            if is_labelled(&one) || is_labelled(&other) =>
+        {
+            false
+        }
         // Options of a command deny nothing, and two that both deny may deny the same.
         Rule::Alternative | Rule::Modality if runs || both_deny => false,
         Rule::Alternative | Rule::Modality | Rule::Number | Rule::Order | Rule::Contrary => {
@@ -77,6 +83,11 @@ pub fn certain_contradiction(a: &Side, b: &Side, cosine: Option<f64>) -> Option<
 
 fn is_plain(text: &str) -> bool {
     text.split_whitespace().count() <= PLAIN_WORDS_MAX && !text.contains(". ")
+}
+
+/// Returns whether a text names something and then speaks about it.
+fn is_labelled(text: &str) -> bool {
+    text.contains(": ")
 }
 
 /// Returns whether a text says which command does something.
