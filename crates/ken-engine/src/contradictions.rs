@@ -120,12 +120,7 @@ impl Engine {
         other: EntryId,
         by: &Actor,
     ) -> Result<(), Error> {
-        self.absorb_before_writing()?;
-        let (one, other) = (self.entry(one)?, self.entry(other)?);
-        let workspace = self.index.workspace()?;
-        let draft = decide::dismiss_pair(&one, &other, PairKind::Contradiction, &workspace)?;
-        self.record(vec![draft], by)?;
-        Ok(())
+        self.dismiss((one, other), PairKind::Contradiction, by)
     }
 
     /// Settles a contradiction.

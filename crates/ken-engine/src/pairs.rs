@@ -152,10 +152,20 @@ impl Engine {
         other: EntryId,
         by: &Actor,
     ) -> Result<(), Error> {
+        self.dismiss((one, other), PairKind::Duplicate, by)
+    }
+
+    /// Notes for good that a pair is not what it was taken for.
+    pub(crate) fn dismiss(
+        &mut self,
+        (one, other): (EntryId, EntryId),
+        as_what: PairKind,
+        by: &Actor,
+    ) -> Result<(), Error> {
         self.absorb_before_writing()?;
         let (one, other) = (self.entry(one)?, self.entry(other)?);
         let workspace = self.index.workspace()?;
-        let draft = decide::dismiss_pair(&one, &other, PairKind::Duplicate, &workspace)?;
+        let draft = decide::dismiss_pair(&one, &other, as_what, &workspace)?;
         self.record(vec![draft], by)?;
         Ok(())
     }

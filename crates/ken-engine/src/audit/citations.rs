@@ -12,7 +12,6 @@ use ken_ledger::git::Runner;
 
 use super::tree::{Files, folder_of, joined};
 use super::{AuditFinding, Claim, FindingKind};
-use crate::error::Error;
 
 /// Words of claims about files that need not be here.
 const MAKING: &[&str] = &[
@@ -129,11 +128,7 @@ const EVERYWHERE: [&str; 7] = [
 const NAMESAKES_MAX: usize = 1;
 
 /// Notes which files each claim cites and returns what is not there.
-pub(super) fn check(
-    files: &Files,
-    place: &Place,
-    claims: &mut [Claim],
-) -> Result<Vec<AuditFinding>, Error> {
+pub(super) fn check(files: &Files, place: &Place, claims: &mut [Claim]) -> Vec<AuditFinding> {
     let mut missing: Vec<(usize, String)> = Vec::new();
     for (at, claim) in claims.iter_mut().enumerate() {
         let folder = folder_of(&claim.document).to_owned();
@@ -155,7 +150,7 @@ pub(super) fn check(
             }
         }
     }
-    let ignored = ignored(place, missing.iter().map(|(_, path)| path.as_str()))?;
+    let ignored = ignored(place, missing.iter().map(|(_, path)| path.as_str()));
     missing.retain(|(_, path)| !ignored.contains(path));
     let mut findings: Vec<AuditFinding> = missing
         .iter()
@@ -164,7 +159,7 @@ pub(super) fn check(
         })
         .collect();
     findings.extend(dead_names(files, claims));
-    Ok(findings)
+    findings
 }
 
 /// Returns whether the tree is one that should have `name`.
@@ -200,27 +195,19 @@ fn told(files: &Files, path: &str) -> String {
 }
 
 /// Returns which of `paths` git is told to ignore.
-fn ignored<'p>(
-    place: &Place,
-    paths: impl Iterator<Item = &'p str>,
-) -> Result<BTreeSet<String>, Error> {
-    let Some(dirs) = &place.git else {
-        return Ok(BTreeSet::new());
-    };
+fn ignored<'p>(place: &Place, paths: impl Iterator<Item = &'p str>) -> BTreeSet<String> {
     let paths: Vec<&str> = paths.filter(|path| !path.contains("..")).collect();
-    if paths.is_empty() {
-        return Ok(BTreeSet::new());
-    }
-    let runner = Runner::new(&place.root, dirs);
-    // It answers 1 where none is ignored.
-    let arguments = [&["check-ignore", "-z", "--no-index", "--"][..], &paths].concat();
-    let Ok(out) = runner.output(&arguments) else {
-        return Ok(BTreeSet::new());
+    let Some(dirs) = place.git.as_ref().filter(|_| !paths.is_empty()) else {
+        return BTreeSet::new();
     };
+    let runner = Runner::new(&place.root, dirs);
+    let arguments = [&["check-ignore", "-z", "--no-index", "--"][..], &paths].concat();
+    // It answers 1 where none is ignored.
+    let out = runner.output(&arguments).unwrap_or_default();
     let names = out.split(|byte| *byte == 0).filter(|it| !it.is_empty());
-    Ok(names
+    names
         .map(|it| String::from_utf8_lossy(it).into_owned())
-        .collect())
+        .collect()
 }
 
 /// Returns names that stand neither in the file their claim cites nor anywhere else.

@@ -6,7 +6,6 @@ use ken_digest::MentionKind;
 
 use super::tree::{Files, folder_of, joined};
 use super::{AuditFinding, Claim, FindingKind};
-use crate::error::Error;
 
 /// Lockfiles, the manager each belongs to and the language they serve.
 const LOCKFILES: [(&str, &str, &str); 10] = [
@@ -34,7 +33,7 @@ const RUNNERS: [&str; 8] = [
 ];
 
 /// Returns the claims whose commands or managers are not this repository's.
-pub(super) fn check(files: &Files, claims: &[Claim]) -> Result<Vec<AuditFinding>, Error> {
+pub(super) fn check(files: &Files, claims: &[Claim]) -> Vec<AuditFinding> {
     let ours = Ours::read(files);
     let mut findings = Vec::new();
     for (at, claim) in claims.iter().enumerate() {
@@ -56,7 +55,7 @@ pub(super) fn check(files: &Files, claims: &[Claim]) -> Result<Vec<AuditFinding>
                 .map(|it| AuditFinding::about(FindingKind::BrokenRule, claims, at, it)),
         );
     }
-    Ok(findings)
+    findings
 }
 
 /// What the repository defines.

@@ -90,7 +90,7 @@ pub(super) fn norms(place: &Place) -> Result<Vec<Staged>, Error> {
         ));
     };
     let git = Runner::new(&place.root, dirs);
-    let commits = commits(&git)?;
+    let commits = commits(&git);
     if commits.len() < COMMITS_MIN {
         return Ok(Vec::new());
     }
@@ -143,7 +143,7 @@ fn ends_with_number(subject: &str) -> bool {
         .is_some_and(|(_, digits)| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
-fn commits(git: &Runner) -> Result<Vec<Commit>, Error> {
+fn commits(git: &Runner) -> Vec<Commit> {
     let count = COMMITS_MAX.to_string();
     let out = git.output(&[
         "log",
@@ -153,7 +153,7 @@ fn commits(git: &Runner) -> Result<Vec<Commit>, Error> {
         "-n",
         &count,
     ]);
-    let Ok(out) = out else { return Ok(Vec::new()) };
+    let Ok(out) = out else { return Vec::new() };
     let text = String::from_utf8_lossy(&out);
     let commits = text.split('\u{1}').skip(1).filter_map(|commit| {
         let mut parts = commit.splitn(3, '\u{2}');
@@ -168,7 +168,7 @@ fn commits(git: &Runner) -> Result<Vec<Commit>, Error> {
                 .collect(),
         })
     });
-    Ok(commits.collect())
+    commits.collect()
 }
 
 #[cfg(test)]
