@@ -68,12 +68,14 @@ const BANNED_TYPES: &[&str] = &[
 /// A new arrow is a design change: it comes with `ARCHITECTURE.md` in the same commit.
 const ARROWS: &[(&str, &[&str])] = &[
     ("ken-core", &[]),
+    ("ken-agents", &[]),
     ("ken-anchor", &["ken-core"]),
     ("ken-digest", &["ken-core"]),
     ("ken-embed", &[]),
     ("ken-guard", &["ken-core"]),
     ("ken-index", &["ken-core", "ken-embed"]),
     ("ken-ledger", &["ken-core"]),
+    ("ken-mcp", &["ken-core"]),
     (
         "ken-engine",
         &[
@@ -85,7 +87,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ken-ledger",
         ],
     ),
-    ("ken-cli", &["ken-core", "ken-engine"]),
+    (
+        "ken-cli",
+        &["ken-agents", "ken-core", "ken-engine", "ken-mcp"],
+    ),
     // These four never ship.
     (
         "ken-fuzz",

@@ -1,10 +1,11 @@
 //! The `ken` program: arguments in, an exit code out.
 //!
-//! Nothing is decided here. [`args`] says what can be typed, [`commands`] asks the engine,
+//! Nothing is decided here. [`args`] says what can be typed, [`commands`] asks the engine ([`asking`] where entries are sought),
 //! [`mod@print`] is the only road to stdout and stderr but for [`browse`], which has the screen, [`failure`] sorts what went wrong, [`world`]
 //! turns the environment into what the engine needs.
 
 mod args;
+mod asking;
 mod browse;
 mod commands;
 mod failure;

@@ -1,14 +1,13 @@
 //! `ken brief`: what to know before work begins, for an agent to read.
 
-use ken_core::id::EntryId;
-use ken_core::run::How;
 use ken_core::score::Role;
-use ken_core::surface::{self, CAP, Shown};
+use ken_core::surface::{CAP, Shown};
 use ken_engine::search::{Asked, Floor, Portion, Search};
 use serde::Serialize;
 
-use super::{Session, global, hand};
+use super::{Session, hand};
 use crate::args::BriefArgs;
+use crate::asking::Asker;
 use crate::failure::{Exit, Failure};
 use crate::print::progress::Progress;
 
@@ -39,42 +38,31 @@ pub(super) fn run(session: &mut Session<'_>, args: &BriefArgs) -> Result<Exit, F
     let reader = session.surroundings.reader();
     let run = session.surroundings.run().unwrap_or_default().to_owned();
     let surroundings = session.surroundings.clone();
-    let (brief, known, global) = session.read(|engine| {
+    let briefed = session.read(|engine| {
         let mut asked = hand::asked(engine, &start, &args.task, &args.hand)?;
         if asked.paths.is_empty() {
             asked.paths = engine.paths_in_hand();
         }
-        let thread = reader.as_ref().map(|it| engine.thread_of(it)).transpose()?;
-        let search = Search {
-            thread: thread.flatten(),
-            ..search(asked, role, run)
+        let asker = Asker {
+            surroundings: &surroundings,
+            reader: reader.as_ref(),
         };
-        let mut brief =
-            progress.during(|it| engine.brief(&search, &mut |at, all| it.come_to(at, all)))?;
-        let known = engine.hand_over(&mut brief, portion, reader.as_ref())?;
-        let local = (&brief.known, &known);
-        let global = global::overlay(&surroundings, engine, &search, local, portion);
-        if let (Some(reader), Some(it)) = (&reader, &global.overlay) {
-            let shown: Vec<EntryId> = it.page.shown.iter().map(|it| it.id).collect();
-            engine.note_shown(reader, &shown, How::Brief)?;
-        }
-        Ok((brief, known, global))
+        let search = search(asked, role, run);
+        progress
+            .during(|it| asker.brief(engine, search, portion, &mut |at, all| it.come_to(at, all)))
     })?;
-    global.tell(session)?;
-    let served_by = brief.known.served_by.name();
-    let beside = global.overlay.as_ref().map(|it| it.page.shown.as_slice());
-    let all = global.beside(known.clone());
-    let text = surface::brief(&brief.norms, &all, served_by);
+    session.tell_silent(&briefed.global)?;
+    let text = briefed.text();
     if !session.is_json() {
         session.printer.text(text)?;
         return Ok(Exit::Fine);
     }
     session.printer.json(&BriefObject {
         schema: "ken.brief.v1",
-        served_by,
-        norms: &brief.norms.shown,
-        known: &known.shown,
-        global: beside.unwrap_or_default(),
+        served_by: briefed.brief.known.served_by.name(),
+        norms: &briefed.brief.norms.shown,
+        known: &briefed.known.shown,
+        global: briefed.global.shown(),
         text: &text,
     })?;
     Ok(Exit::Fine)

@@ -23,7 +23,6 @@ mod export;
 mod extract;
 mod feedback;
 mod friction;
-mod global;
 mod hand;
 mod health;
 mod import;
@@ -82,6 +81,7 @@ use ken_engine::notice::Notice;
 use ken_engine::runs::Reader;
 
 use crate::args::{self, Cli, Format, Surface, Top, Verb};
+use crate::asking::Beside;
 use crate::failure::{Exit, Failure};
 use crate::print::entry_json::EntryObject;
 use crate::print::{self, Printer};
@@ -280,6 +280,17 @@ impl Session<'_> {
             }
             Ok(answer)
         })
+    }
+
+    /// Says where the global ledger could not be asked.
+    fn tell_silent(&mut self, global: &Beside) -> Result<(), Failure> {
+        match global.silent() {
+            None => Ok(()),
+            Some(why) => {
+                let said = format_args!("the global ledger was not asked: {why}");
+                self.printer.talk(said)
+            }
+        }
     }
 
     /// Returns whether the answer is JSON.

@@ -1,7 +1,6 @@
 //! `ken search`: the few entries that answer, and why they do.
 
 use ken_core::id::EntryId;
-use ken_core::run::How;
 use ken_core::score::{Explained, Withheld};
 use ken_core::surface::{self, BUDGET, Competitor, LeftOut, NOTHING_FOUND, Page, Shown, Tier};
 use ken_core::text::{visible, word};
@@ -9,9 +8,9 @@ use ken_core::time::{Date, Timestamp};
 use ken_engine::search::{Answer, Hit, Missed, Portion, Search};
 use serde::Serialize;
 
-use super::global::{self, Beside, HEADING};
 use super::{Session, hand};
 use crate::args::SearchArgs;
+use crate::asking::{Asker, Found, HEADING, Question};
 use crate::failure::{Exit, Failure};
 use crate::print::counted;
 use crate::print::entry_json::EntryObject;
@@ -94,50 +93,35 @@ pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, F
     };
     let start = session.surroundings.start.clone();
     let progress = Progress::start(session.printer, "reading entries", None);
-    let is_question = args.hand.is_empty();
     let (reader, run) = (session.surroundings.reader(), session.surroundings.run());
     let run = run.unwrap_or_default().to_owned();
     let surroundings = session.surroundings.clone();
     let found = session.read(|engine| {
         let asked = hand::asked(engine, &start, &args.query, &args.hand)?;
-        let thread = match (args.thread, &reader) {
-            (None, Some(reader)) => engine.thread_of(reader)?,
-            (named, _) => named,
-        };
         let search = Search {
             query: asked.text,
             paths: asked.paths,
             filter: args.which.to_filter(),
             role,
-            thread,
+            thread: args.thread,
             run: (!args.mean).then_some(run),
             floor: args.threshold,
             include_stale: args.include_stale,
         };
-        let search_now = |it: &Progress| engine.search(&search, &mut |at, all| it.come_to(at, all));
-        let answer = progress.during(search_now)?;
-        if is_question {
-            // An answer is worth no less where this cannot be noted.
-            let _ = engine.note_missed(&search, &answer);
-        }
-        let page = answer.page(portion);
-        let global = global::overlay(&surroundings, engine, &search, (&answer, &page), portion);
-        if let Some(reader) = &reader {
-            let beside = global.overlay.iter().flat_map(|it| &it.page.shown);
-            let shown = page.shown.iter().chain(beside).map(|it| it.id);
-            engine.note_shown(reader, &shown.collect::<Vec<EntryId>>(), How::Pull)?;
-        }
-        Ok(Found {
+        let question = Question {
             search,
-            answer,
-            page,
-            global,
-            today: engine.now().date(),
-        })
+            portion,
+            is_in_words: args.hand.is_empty(),
+        };
+        let asker = Asker {
+            surroundings: &surroundings,
+            reader: reader.as_ref(),
+        };
+        progress.during(|it| asker.search(engine, question, &mut |at, all| it.come_to(at, all)))
     })?;
-    found.global.tell(session)?;
+    session.tell_silent(&found.global)?;
     if session.is_json() {
-        session.printer.json(&found.object())?;
+        session.printer.json(&object(&found))?;
     } else if args.context {
         let page = found.global.beside(found.page);
         let block = surface::context(&page, found.answer.served_by.name());
@@ -146,15 +130,6 @@ pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, F
         list(session, &found, args.explain)?;
     }
     Ok(Exit::Fine)
-}
-
-/// What a search found, here and in the global ledger.
-struct Found {
-    search: Search,
-    answer: Answer,
-    page: Page,
-    global: Beside,
-    today: Date,
 }
 
 /// Lists what nobody here knew.
@@ -270,26 +245,24 @@ fn tell(
     Ok(())
 }
 
-impl Found {
-    /// The answer as programs read it.
-    fn object(&self) -> AnswerObject<'_> {
-        let withheld = self.answer.withheld.iter();
-        let withheld = withheld.map(|(id, why)| WithheldObject {
-            id: id.to_string(),
-            why: *why,
-        });
-        let global = self.global.overlay.as_ref();
-        AnswerObject {
-            schema: "ken.search.v1",
-            query: &self.search.query,
-            served_by: self.answer.served_by.name(),
-            tier: self.page.tier,
-            tokens: self.page.tokens,
-            results: hit_objects(&self.answer, &self.page),
-            left_out: &self.page.left_out,
-            withheld: withheld.collect(),
-            global: global.map_or_else(Vec::new, |it| hit_objects(&it.answer, &it.page)),
-        }
+/// The answer as programs read it.
+fn object(found: &Found) -> AnswerObject<'_> {
+    let withheld = found.answer.withheld.iter();
+    let withheld = withheld.map(|(id, why)| WithheldObject {
+        id: id.to_string(),
+        why: *why,
+    });
+    let global = found.global.overlay.as_ref();
+    AnswerObject {
+        schema: "ken.search.v1",
+        query: &found.search.query,
+        served_by: found.answer.served_by.name(),
+        tier: found.page.tier,
+        tokens: found.page.tokens,
+        results: hit_objects(&found.answer, &found.page),
+        left_out: &found.page.left_out,
+        withheld: withheld.collect(),
+        global: global.map_or_else(Vec::new, |it| hit_objects(&it.answer, &it.page)),
     }
 }
 

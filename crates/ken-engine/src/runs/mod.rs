@@ -5,6 +5,7 @@
 //! run touched (`closing`) and writes that to the ledger, where everybody learns of it.
 
 mod closing;
+mod conversation;
 mod matching;
 mod policy;
 mod reader;

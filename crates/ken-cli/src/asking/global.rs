@@ -2,22 +2,21 @@
 //!
 //! A global ledger that cannot be read takes nothing from the answer; it is told.
 
-use ken_core::surface::Page;
+use ken_core::surface::{Page, Shown};
 use ken_engine::Engine;
 use ken_engine::promotion::Overlay;
 use ken_engine::search::{Answer, Portion, Search};
 
-use super::Session;
 use crate::failure::Failure;
 use crate::world::Surroundings;
 
 /// Stands above what people are shown of it.
-pub(super) const HEADING: &str = "From the global ledger (other projects; not checked here):";
+pub(crate) const HEADING: &str = "From the global ledger (other projects; not checked here):";
 
 /// What the global ledger added.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
-    pub(super) overlay: Option<Overlay>,
+pub(crate) struct Beside {
+    pub(crate) overlay: Option<Overlay>,
     /// Why it could not be asked.
     silent: Option<String>,
 }
@@ -49,19 +48,19 @@ pub(super) fn overlay(
 }
 
 impl Beside {
-    /// Says where the global ledger could not be asked.
-    pub(super) fn tell(&self, session: &mut Session<'_>) -> Result<(), Failure> {
-        match &self.silent {
-            None => Ok(()),
-            Some(why) => {
-                let said = format_args!("the global ledger was not asked: {why}");
-                session.printer.talk(said)
-            }
-        }
+    /// Returns why the global ledger could not be asked.
+    pub(crate) fn silent(&self) -> Option<&str> {
+        self.silent.as_deref()
+    }
+
+    /// Returns what it shows.
+    pub(crate) fn shown(&self) -> &[Shown] {
+        let overlay = self.overlay.as_ref();
+        overlay.map_or(&[], |it| it.page.shown.as_slice())
     }
 
     /// Returns `page` with what was added behind it; each line of that says that it is from elsewhere.
-    pub(super) fn beside(&self, mut page: Page) -> Page {
+    pub(crate) fn beside(&self, mut page: Page) -> Page {
         if let Some(it) = &self.overlay {
             page.shown.extend(it.page.shown.iter().cloned());
             page.tokens += it.page.tokens;

@@ -1,0 +1,9 @@
+//! What each coding agent expects: how its hooks speak, and which of its files say what.
+//!
+//! Nothing here opens a file, asks the environment or knows an entry: texts come in, texts go out.
+
+mod agent;
+mod moment;
+
+pub use agent::Agent;
+pub use moment::Moment;

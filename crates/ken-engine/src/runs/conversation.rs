@@ -1,0 +1,81 @@
+//! A conversation with a coding agent as a run: opened at its first sign of life, closed when it ends.
+//!
+//! Hooks see every prompt and every read, so a run they open has a witness. A server that an agent talks to sees
+//! only what it is asked itself: it joins the run the hooks opened, or opens one that confirms nothing.
+
+use ken_core::actor::Actor;
+use ken_core::run::{Member, Run, Witness};
+
+use super::NewRun;
+use super::store::Store;
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// How the names of runs begin that are conversations.
+const CONVERSATION: &str = "C-";
+
+/// Hexadecimal digits of a conversation's name.
+const DIGITS: usize = 24;
+
+impl Engine {
+    /// Returns the run of `agent`'s conversation `session`, which is opened if it is not.
+    ///
+    /// Two processes may open it at once; both have it then.
+    pub fn converse(
+        &mut self,
+        agent: &Actor,
+        session: &str,
+        witness: Witness,
+    ) -> Result<Run, Error> {
+        let id = conversation(agent, session);
+        if Store::of(&self.place)?.is_open(&id)? {
+            return self.run(&id);
+        }
+        let member = Member {
+            session: Some(session.to_owned()),
+            ..Member::default()
+        };
+        let wish = NewRun {
+            id: Some(id.clone()),
+            agents: vec![(agent.clone(), member)],
+            witness,
+            ..NewRun::default()
+        };
+        match self.open_run(wish, agent) {
+            Err(Error::Usage(_)) if Store::of(&self.place)?.is_open(&id)? => self.run(&id),
+            other => other,
+        }
+    }
+
+    /// Returns the open run of `agent`'s conversation `session`.
+    ///
+    /// Whoever does not know which conversation it is in has the only one `agent` has here, if it has one: with
+    /// several it cannot be told which, and what was shown to one must not count as unseen by another.
+    pub fn conversation_of(
+        &self,
+        agent: &Actor,
+        session: Option<&str>,
+    ) -> Result<Option<String>, Error> {
+        let store = Store::of(&self.place)?;
+        if let Some(session) = session {
+            let id = conversation(agent, session);
+            return Ok(store.is_open(&id)?.then_some(id));
+        }
+        let open = self.open_runs_named(|id| id.starts_with(CONVERSATION))?;
+        let mut own = open.into_iter().filter(|run| run.by == *agent);
+        Ok(match (own.next(), own.next()) {
+            (Some(only), None) => Some(only.id),
+            (Some(_), Some(_)) | (None, _) => None,
+        })
+    }
+}
+
+/// Returns the name of a conversation's run; a session's own name is somebody else's text.
+fn conversation(agent: &Actor, session: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in [agent.to_string().as_str(), session] {
+        hasher.update(part.as_bytes());
+        hasher.update(&[0]);
+    }
+    format!("{CONVERSATION}{}", &hasher.finalize().to_hex()[..DIGITS])
+}

@@ -1,0 +1,1 @@
+//! Knowledge spoken over the Model Context Protocol: five tools, three resources, three prompts.
