@@ -1,1 +1,3 @@
 //! Knowledge spoken over the Model Context Protocol: five tools, three resources, three prompts.
+
+pub mod http;
