@@ -36,20 +36,20 @@ const TOOLS: &[&str] = &[
 ];
 
 pub(super) fn tools() -> Value {
-    let plain = TOOLS.iter().map(|name| tool(name, json!({})));
+    let plain = TOOLS.iter().map(|name| tool(name, &json!({})));
     let asking = [
-        tool("test_sampling", json!({"prompt": {"type": "string"}})),
-        tool("test_elicitation", json!({"message": {"type": "string"}})),
+        tool("test_sampling", &json!({"prompt": {"type": "string"}})),
+        tool("test_elicitation", &json!({"message": {"type": "string"}})),
         schema_tool(),
         tool(
             "test_header",
-            json!({"region": {"type": "string", "x-mcp-header": "Region"}}),
+            &json!({"region": {"type": "string", "x-mcp-header": "Region"}}),
         ),
     ];
     json!({"tools": plain.chain(asking).collect::<Vec<Value>>(), "ttlMs": 60_000, "cacheScope": "private"})
 }
 
-fn tool(name: &str, properties: Value) -> Value {
+fn tool(name: &str, properties: &Value) -> Value {
     json!({
         "name": name,
         "description": "What a scenario of the conformance suite calls.",

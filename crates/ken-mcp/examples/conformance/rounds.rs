@@ -36,17 +36,17 @@ impl Given<'_> {
 pub(super) fn round(name: &str, given: &Given<'_>) -> Option<Round> {
     let name = name.strip_prefix("test_input_required_result_");
     Some(match name? {
-        "elicitation" => one(given, "user_name", elicit("What is your name?", "name")),
+        "elicitation" => one(given, "user_name", &elicit("What is your name?", "name")),
         "sampling" => one(
             given,
             "capital_question",
-            sample("What is the capital of France?"),
+            &sample("What is the capital of France?"),
         ),
-        "list_roots" => one(given, "client_roots", roots()),
+        "list_roots" => one(given, "client_roots", &roots()),
         "prompt" => one(
             given,
             "user_context",
-            elicit("What context should the prompt use?", "context"),
+            &elicit("What context should the prompt use?", "context"),
         ),
         "request_state" | "tampered_state" => sealed(given),
         "multiple_inputs" => several(given),
@@ -56,7 +56,7 @@ pub(super) fn round(name: &str, given: &Given<'_>) -> Option<Round> {
     })
 }
 
-fn one(given: &Given<'_>, key: &str, request: Value) -> Round {
+fn one(given: &Given<'_>, key: &str, request: &Value) -> Round {
     match given.answer(key) {
         Some(answer) => Round::Done(format!("Hello, {answer}!")),
         None => Round::Ask(json!({key: request}), None),
