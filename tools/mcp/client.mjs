@@ -42,7 +42,9 @@ await call("ken_record", { statement: claim, cites: ["test:payout_hourly"] });
 const [added, ...more] = ken("list").filter((entry) => !before.has(entry.id));
 assert.equal(more.length, 0, "recorded once");
 await call("ken_feedback", { id: shown[0], helpful: false });
-JSON.parse(await call("ken_get", { id: added.id, format: "json" }));
+const asked = await client.callTool({ name: "ken_get", arguments: { id: added.id, format: "json" } });
+assert.equal(asked.structuredContent.id, added.id);
+assert.deepEqual(asked.content, [], "JSON or text, never both");
 await call("ken_check", { paths: ["src/pay.rs"] });
 const { contents } = await client.readResource({ uri: `ken://entry/${added.id}` });
 assert.ok(contents[0].text.includes("batched hourly"), JSON.stringify(contents));
@@ -57,6 +59,6 @@ assert.equal(open.length, 1, JSON.stringify(runs));
 for (const id of [shown[0], added.id]) {
   assert.ok(JSON.stringify(open[0]).includes(id), `${id} was shown and nobody wrote it down`);
 }
-ken("run", "close", open[0].id, "--outcome", "failed");
+ken("run", "close", open[0].run, "--outcome", "failed");
 assert.ok(ken("verify")[0].passes);
 console.log("the TypeScript client: fine");

@@ -58,13 +58,13 @@ def check(shown, added):
     """Holds the ledger and the run against what happened."""
     entry = ken("show", added)[0]
     assert entry["created"]["by"] == "agent:python-client", entry["created"]
-    assert entry["status"] == "candidate", entry["status"]
+    assert entry["status"]["value"] == "candidate", entry["status"]
     (run,) = [run for run in ken("run", "list") if run.get("state") == "open" or "agents" in run]
     agents = json.dumps(run)
     assert "agent:python-client" in agents, run
     for seen in (shown, added):
         assert seen in agents, f"{seen} was shown and nobody wrote it down: {run}"
-    ken("run", "close", run["id"], "--outcome", "succeeded")
+    ken("run", "close", run["run"], "--outcome", "succeeded")
     history = json.dumps(ken("log", shown))
     assert "agent:python-client" in history, history
     (verified,) = ken("verify")
