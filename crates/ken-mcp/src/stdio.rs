@@ -52,10 +52,10 @@ where
         }
         Err(other) => return Err(StdioError::Handshake(Box::new(other))),
     };
-    match running.waiting().await.map_err(StdioError::Serving)? {
-        QuitReason::JoinError(error) => Err(StdioError::Serving(error)),
-        _ => Ok(()),
+    if let QuitReason::JoinError(error) = running.waiting().await.map_err(StdioError::Serving)? {
+        return Err(StdioError::Serving(error));
     }
+    Ok(())
 }
 
 /// Waits for a request that begins the conversation.
@@ -94,15 +94,14 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Patient<T> {
 
 /// Returns whether `rmcp` leaves the handshake after `request`: from then on it bears any message.
 fn begins(request: &ClientRequest) -> bool {
-    match request {
-        ClientRequest::InitializeRequest(_) => true,
-        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
-        other => {
-            let meta = other.get_meta();
-            let needed = meta.missing_required_keys(&ProtocolVersion::V_2026_07_28);
-            let version = meta.protocol_version();
-            needed.is_empty()
-                && version.is_some_and(|it| ProtocolVersion::KNOWN_VERSIONS.contains(&it))
-        }
+    if let ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) = request {
+        return false;
     }
+    let meta = request.get_meta();
+    let is_inline = meta
+        .missing_required_keys(&ProtocolVersion::V_2026_07_28)
+        .is_empty();
+    let version = meta.protocol_version();
+    let is_known = version.is_some_and(|it| ProtocolVersion::KNOWN_VERSIONS.contains(&it));
+    matches!(request, ClientRequest::InitializeRequest(_)) || (is_inline && is_known)
 }

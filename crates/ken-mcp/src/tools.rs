@@ -100,10 +100,8 @@ fn schema<A: Ask>() -> JsonObject {
         it.inline_subschemas = true;
     });
     let schema = settings.into_generator().into_root_schema_for::<A>();
-    let mut schema = match Value::from(schema) {
-        Value::Object(schema) => schema,
-        _ => JsonObject::new(),
-    };
+    let schema = Value::from(schema);
+    let mut schema = schema.as_object().cloned().unwrap_or_default();
     // What stands above the type is for readers of this file.
     schema.remove("description");
     strip(&mut schema);

@@ -126,7 +126,8 @@ impl Client {
     }
 }
 
-fn request(method: &str, params: Value) -> Value {
+fn request(method: &str, params: impl Into<Value>) -> Value {
+    let params: Value = params.into();
     json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})
 }
 
