@@ -2,9 +2,11 @@
 //!
 //! Nothing here knows an engine, a repository or a database. Whoever keeps knowledge implements [`Knowledge`] with
 //! the types of [`port`] and [`ask`]; [`Server`] speaks the protocol for it, in every revision `rmcp` knows, over
-//! whatever transport it is handed to. [`stdio`] is the one an agent starts as a program.
+//! whatever transport it is handed to. [`stdio`] is the one an agent starts as a program,
+//! [`http`] the one behind a gate.
 
 pub mod ask;
+pub mod http;
 pub mod port;
 mod prompts;
 mod resources;
