@@ -14,6 +14,9 @@ mod server;
 pub mod stdio;
 mod tools;
 
+/// What ends a server.
+pub use tokio_util::sync::CancellationToken;
+
 pub use port::{Answered, Caller, Knowledge, Reply, Trouble};
 pub use server::Server;
 pub use tools::TOOLS;

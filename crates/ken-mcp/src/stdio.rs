@@ -28,6 +28,15 @@ pub enum StdioError {
     Serving(#[source] tokio::task::JoinError),
 }
 
+/// Serves on this program's standard input and output.
+pub async fn serve_here<H: ServerHandler>(
+    handler: H,
+    stop: CancellationToken,
+) -> Result<(), StdioError> {
+    let (reader, writer) = rmcp::transport::stdio_pipes();
+    serve(handler, reader, writer, stop).await
+}
+
 /// Serves until the client closes its end or `stop` is called.
 pub async fn serve<H, R, W>(
     handler: H,
