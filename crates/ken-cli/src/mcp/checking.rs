@@ -75,7 +75,12 @@ pub(super) fn check(desk: &mut Desk<'_>, ask: &CheckAsk) -> Result<Reply, Failur
         };
     }
     let norms = desk.engine.norms_for(&paths)?;
-    let (known, withheld) = about(desk, &paths)?;
+    let (known, mut withheld) = about(desk, &paths)?;
+    // What the change itself invalidates is told with what it did.
+    let impact = verified.as_ref().map(|it| &it.impact);
+    let invalid =
+        |id: &EntryId| impact.is_some_and(|it| it.invalid.iter().any(|it| it.entry.id == *id));
+    withheld.retain(|id| !invalid(id));
     let applies = Applies {
         paths,
         norms,

@@ -182,7 +182,7 @@ impl Outcome {
                 "recorded as [{id}], {status} until others find it or a person confirms it\n"
             ),
             false => format!(
-                "recorded as [{id}] and set apart: it holds text no reader can see; a person lets it out with `ken quarantine lift {id} --reason TEXT`\n"
+                "recorded as [{id}] and set apart until a person looked at it: `ken quarantine lift {id} --reason TEXT` lets it out\n"
             ),
         };
         if entry.said().contains(REDACTED) {

@@ -53,6 +53,9 @@ fn next(failure: &Failure) -> Option<String> {
         "usage" if failure.message.ends_with("is not in this repository") => {
             Some("give paths below the repository's root")
         }
+        "usage" if failure.message.starts_with("git knows no commit") => {
+            Some("give a branch, a tag or a commit")
+        }
         _ => None,
     };
     let hint = own.map(ToOwned::to_owned).or_else(|| failure.hint.clone());
