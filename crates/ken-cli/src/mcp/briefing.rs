@@ -22,10 +22,10 @@ pub(super) fn brief(desk: &mut Desk<'_>, ask: BriefAsk) -> Result<String, Failur
         check_workspace(desk, workspace)?;
     }
     let in_hand = match &ask.base {
-        Some(base) if base.starts_with('-') || base.chars().any(char::is_control) => {
-            return Err(Failure::usage("base names no revision"));
+        Some(base) => {
+            super::check_revision(base)?;
+            desk.engine.asked_by_diff(base)?
         }
-        Some(base) => desk.engine.asked_by_diff(base)?,
         None => Asked {
             text: String::new(),
             paths: desk.engine.paths_in_hand(),
@@ -58,7 +58,7 @@ fn check_workspace(desk: &Desk<'_>, wanted: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let mut failure = Failure::usage(format!("this is not workspace `{wanted}`"));
-    failure.code = "not_found";
+    failure.code = "no_workspace";
     Err(failure)
 }
 

@@ -98,9 +98,7 @@ pub(super) fn check(desk: &mut Desk<'_>, ask: &CheckAsk) -> Result<Reply, Failur
 
 /// Holds knowledge against a change; where nobody named one and there is no commit yet, there is none.
 fn changed(desk: &mut Desk<'_>, base: &str, is_guess: bool) -> Result<Option<Verified>, Failure> {
-    if base.starts_with('-') || base.chars().any(char::is_control) {
-        return Err(Failure::usage("base names no revision"));
-    }
+    super::check_revision(base)?;
     let scope = Scope::Change {
         base,
         head: None,

@@ -167,6 +167,15 @@ impl Knowledge for Local {
     }
 }
 
+/// Refuses what git would take for something else than a revision.
+fn check_revision(base: &str) -> Result<(), Failure> {
+    if base.starts_with('-') || base.chars().any(char::is_control) {
+        let hint = "give a branch, a tag or a commit";
+        return Err(Failure::usage("base names no revision").with_hint(hint));
+    }
+    Ok(())
+}
+
 /// Returns an object as a program reads it.
 fn json(object: &impl serde::Serialize) -> Result<ken_mcp::Reply, Failure> {
     let value = serde_json::to_value(object).map_err(|error| Failure::json(&error))?;

@@ -1,6 +1,6 @@
 //! What went wrong, in the words of the tools: an agent has arguments where a person has options.
 
-use ken_core::text::shortened;
+use ken_core::text::{shortened, visible};
 use ken_mcp::Trouble;
 use ken_mcp::port::Whose;
 
@@ -27,7 +27,7 @@ const WORDS: &[(&str, &str)] = &[
 pub(super) fn trouble(failure: Failure) -> Trouble {
     let failure = failure.without_secrets();
     let whose = match (failure.exit, failure.code) {
-        (Exit::Failed, "not_found" | "no_such_event") => Whose::Missing,
+        (Exit::Failed, "not_found" | "no_workspace") => Whose::Missing,
         (Exit::Failed, "io" | "internal") | (Exit::Damaged | Exit::Fine, _) => Whose::Ours,
         (Exit::Failed | Exit::Refused, _) => Whose::Caller,
     };
@@ -36,7 +36,7 @@ pub(super) fn trouble(failure: Failure) -> Trouble {
     let said = said.collect::<Vec<_>>().join(": ");
     Trouble {
         whose,
-        said: shortened(&said, SAID_CHARS_MAX),
+        said: shortened(&visible(&said), SAID_CHARS_MAX),
         next,
     }
 }
