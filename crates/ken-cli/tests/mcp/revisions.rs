@@ -245,6 +245,16 @@ fn ret_52_a_search_is_narrowed_by_kinds_and_tags() {
 }
 
 #[test]
+fn ret_18_all_the_project_recorded_is_searched_however_old() {
+    let shop = shop();
+    shop.env.wait_days(900);
+    let mut client = Client::older(&shop.env, "claude-code");
+    let found = client.said("ken_search", json!({"query": "split a refused charge"}));
+    assert!(found.contains(&shop.lesson), "{found}");
+    let _ = client.end();
+}
+
+#[test]
 fn inj_21_lines_come_first_and_all_of_one_on_request() {
     let shop = shop();
     let mut client = Client::older(&shop.env, "cursor-vscode");
