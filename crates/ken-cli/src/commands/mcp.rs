@@ -2,6 +2,7 @@
 //!
 //! Standard output belongs to the protocol; whatever else is said goes to standard error.
 
+use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -29,7 +30,13 @@ pub(super) fn run(session: &mut Session<'_>, args: &McpArgs) -> Result<Exit, Fai
         .build()
         .map_err(|e| Failure::io("cannot serve", &e))?;
     let served = match args.http {
-        None => on_stdio(&runtime, local),
+        None => {
+            if io::stdin().is_terminal() {
+                let said = "an agent speaks here: `ken mcp --help` says how it is told to";
+                session.printer.talk(said)?;
+            }
+            on_stdio(&runtime, local)
+        }
         Some(address) => on_http(&runtime, session.printer, local, (address, args)),
     };
     runtime.shutdown_timeout(END);
@@ -40,7 +47,7 @@ fn on_stdio(runtime: &Runtime, local: Local) -> Result<(), Failure> {
     runtime.block_on(async {
         let stop = stop()?;
         let served = stdio::serve_here(Server::new(local), stop).await;
-        served.map_err(|error| Failure::io("serving ended", &std::io::Error::other(error)))
+        served.map_err(|error| Failure::io("serving ended", &io::Error::other(error)))
     })
 }
 
@@ -65,7 +72,7 @@ fn on_http(
     door.hosts.clone_from(&args.allow_host);
     door.origins.clone_from(&args.allow_origin);
     runtime.block_on(async {
-        let failed = |e: std::io::Error| Failure::io(format!("cannot listen on {address}"), &e);
+        let failed = |e: io::Error| Failure::io(format!("cannot listen on {address}"), &e);
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         printer.talk(format_args!("listening on http://{bound}{}", http::PATH))?;
@@ -104,7 +111,7 @@ struct Ended {
 
 #[cfg(unix)]
 impl Ended {
-    fn new() -> std::io::Result<Self> {
+    fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
             term: signal(SignalKind::terminate())?,
@@ -125,7 +132,7 @@ struct Ended;
 
 #[cfg(not(unix))]
 impl Ended {
-    fn new() -> std::io::Result<Self> {
+    fn new() -> io::Result<Self> {
         Ok(Self)
     }
 

@@ -69,7 +69,10 @@ fn everything(shop: &Shop, client: &mut Client) {
         checked.contains(&format!("[{lesson}] learning")),
         "{checked}"
     );
+    resources_and_prompts(shop, client);
+}
 
+fn resources_and_prompts(Shop { env, lesson, norm }: &Shop, client: &mut Client) {
     let index = client.read("ken://index");
     assert!(
         index.contains(&format!("[{lesson}] learning, candidate: A charge")),
