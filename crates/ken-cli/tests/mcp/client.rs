@@ -23,6 +23,15 @@ pub(crate) struct Client {
     errors: Option<JoinHandle<String>>,
     next: u64,
     meta: Option<Value>,
+    /// Answers to what no test waited for.
+    pub(crate) others: Others,
+}
+
+/// What was answered to things nobody waited for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Others {
+    pub(crate) results: usize,
+    pub(crate) errors: usize,
 }
 
 /// How a server ended.
@@ -81,6 +90,7 @@ impl Client {
             errors: Some(errors),
             next: 0,
             meta: None,
+            others: Others::default(),
         }
     }
 
@@ -123,6 +133,10 @@ impl Client {
             assert!(answer.is_object(), "no message: {answer}");
             if answer["id"] == json!(id) {
                 return answer;
+            }
+            match answer.get("result") {
+                Some(_) => self.others.results += 1,
+                None => self.others.errors += 1,
             }
         }
     }

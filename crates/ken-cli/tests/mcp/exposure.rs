@@ -196,13 +196,10 @@ fn a_conversation_is_the_named_run_the_session_or_the_only_one() {
 fn secrets_are_refused_or_replaced_and_hidden_text_is_set_apart() {
     let Shop { env, .. } = shop();
     let samples = of_every_rule(7);
-    let sample = samples
-        .iter()
-        .find(|it| it.secret().starts_with("ghp_"))
-        .unwrap();
+    let sample = samples.iter().find(|it| it.rule == "github-token").unwrap();
     let statement = format!(
         "Deployments take the token {} from the environment.",
-        sample.secret()
+        sample.text
     );
     let ask = json!({"statement": statement, "cites": ["pr:1"]});
     let mut client = Client::older(&env, "claude-code");

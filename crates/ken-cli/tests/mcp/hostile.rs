@@ -31,22 +31,22 @@ fn lines_that_are_no_messages_change_nothing() {
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"ken_search","arguments":{{"query":"{}"}}}}}}"#,
         "x".repeat(TOO_LONG)
     );
-    let broken: [&[u8]; 12] = [
-        b"",
-        b"\0\0\0",
-        b"\xff\xfe\xfd",
-        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"ken_get\",\"arguments\":{\"id\":\"\xc3\x28\"}}}",
-        b"null",
-        b"[]",
-        b"{}",
-        b"{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}",
-        deep.as_bytes(),
-        nested(100).as_bytes(),
-        nested(5_000).as_bytes(),
-        long.as_bytes(),
-    ].map(|it| Box::leak(it.to_vec().into_boxed_slice()) as &[u8]);
+    let broken: Vec<Vec<u8>> = vec![
+        b"".to_vec(),
+        b"\0\0\0".to_vec(),
+        b"\xff\xfe\xfd".to_vec(),
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"ken_get\",\"arguments\":{\"id\":\"\xc3\x28\"}}}".to_vec(),
+        b"null".to_vec(),
+        b"[]".to_vec(),
+        b"{}".to_vec(),
+        b"{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}".to_vec(),
+        deep.into_bytes(),
+        nested(100).into_bytes(),
+        nested(5_000).into_bytes(),
+        long.into_bytes(),
+    ];
     for line in broken {
-        client.send(line);
+        client.send(&line);
         assert_eq!(client.ask("ping", json!({}))["result"], json!({}));
     }
     let found = client.said("ken_search", json!({"query": "split a refused charge"}));
@@ -154,9 +154,51 @@ impl Dice {
         usize::try_from((z ^ (z >> 31)) % below as u64).unwrap()
     }
 
+    /// Changes one thing in a message that stays JSON.
+    fn twist(&mut self, value: &mut Value) {
+        let deeper = self.roll(8) != 0;
+        match value {
+            Value::Object(members) if deeper && !members.is_empty() => {
+                let at = self.roll(members.len());
+                let name = members.keys().nth(at).unwrap().clone();
+                match self.roll(6) {
+                    0 => drop(members.remove(&name)),
+                    1 => {
+                        let member = members.remove(&name).unwrap();
+                        members.insert(name.chars().rev().collect(), member);
+                    }
+                    _ => self.twist(&mut members[&name]),
+                }
+            }
+            Value::Array(items) if deeper && !items.is_empty() => {
+                let at = self.roll(items.len());
+                self.twist(&mut items[at]);
+            }
+            other => *other = self.strange(),
+        }
+    }
+
+    /// Returns a value nobody expects.
+    fn strange(&mut self) -> Value {
+        match self.roll(12) {
+            0 => Value::Null,
+            1 => json!(true),
+            2 => json!(-1),
+            3 => json!(u64::MAX),
+            4 => json!(1e308),
+            5 => json!(""),
+            6 => json!("../../etc/passwd"),
+            7 => json!("\u{0}\u{202e}\u{1f980}"),
+            8 => json!("x".repeat(20_000)),
+            9 => json!(["ken_get", {"id": []}]),
+            10 => json!({"a": {"b": {"c": [[[[]]]]}}}),
+            _ => json!("ken://entry/L"),
+        }
+    }
+
     /// Changes a line a little, or a lot.
     fn mutate(&mut self, line: &mut Vec<u8>) {
-        for _ in 0..=self.roll(3) {
+        for _ in 0..=self.roll(2) {
             if line.is_empty() {
                 line.push(b'{');
             }
@@ -252,10 +294,15 @@ fn ten_thousand_mutations_of_requests_leave_the_server_and_the_ledger_sound() {
         // What opens the ledger takes its time: one in twelve does.
         let of = if dice.roll(12) == 0 { &dear } else { &cheap };
         let (method, params) = &of[dice.roll(of.len())];
-        let request = json!({"jsonrpc": "2.0", "id": turn, "method": method, "params": params});
-        let mut line = request.to_string().into_bytes();
-        dice.mutate(&mut line);
-        client.send(&line);
+        let mut request = json!({"jsonrpc": "2.0", "id": turn, "method": method, "params": params});
+        if dice.roll(2) == 0 {
+            dice.twist(&mut request);
+            client.send(request.to_string().as_bytes());
+        } else {
+            let mut line = request.to_string().into_bytes();
+            dice.mutate(&mut line);
+            client.send(&line);
+        }
         if turn % BETWEEN == 0 {
             let listed = client.ask("tools/list", json!({}));
             assert_eq!(
@@ -267,6 +314,10 @@ fn ten_thousand_mutations_of_requests_leave_the_server_and_the_ledger_sound() {
     }
     let found = client.said("ken_search", json!({"query": "split a refused charge"}));
     assert!(found.contains(&shop.lesson), "{found}");
+    // Enough of them were still requests, good and bad.
+    let others = client.others;
+    println!("{others:?}");
+    assert!(300 < others.results && 300 < others.errors, "{others:?}");
     let ended = client.end();
     assert_eq!(ended.exit, Some(0), "{}", ended.stderr);
     assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
