@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// Entries the list has at most; what is beyond is found by searching.
 const INDEX_MAX: usize = 200;
 
-pub(super) fn brief(desk: &mut Desk<'_>, ask: BriefAsk) -> Result<String, Failure> {
+pub(super) fn brief(desk: &mut Desk<'_>, ask: &BriefAsk) -> Result<String, Failure> {
     if let Some(workspace) = &ask.workspace {
         check_workspace(desk, workspace)?;
     }

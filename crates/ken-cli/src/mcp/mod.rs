@@ -159,7 +159,8 @@ impl Knowledge for Local {
     }
 
     async fn brief(&self, caller: Caller, ask: BriefAsk) -> Result<String, Trouble> {
-        self.call(caller, |desk| briefing::brief(desk, ask)).await
+        self.call(caller, move |desk| briefing::brief(desk, &ask))
+            .await
     }
 
     async fn index(&self, caller: Caller) -> Result<String, Trouble> {

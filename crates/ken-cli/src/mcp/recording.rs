@@ -245,9 +245,9 @@ fn last_verdict(
 ) -> Result<Option<(ken_core::time::Timestamp, Feedback)>, Failure> {
     let history = desk.engine.history(id)?;
     let own = history.iter().filter(|it| it.event.by == desk.reader.agent);
-    let given = own.filter_map(|it| {
+    let mut given = own.filter_map(|it| {
         let given = it.event.get::<FeedbackGiven>()?;
         Some((it.event.at.wall, given.verdict))
     });
-    Ok(given.last())
+    Ok(given.next_back())
 }

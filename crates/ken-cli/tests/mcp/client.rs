@@ -143,7 +143,8 @@ impl Client {
 
     /// Calls a tool and returns its result.
     #[track_caller]
-    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: impl Into<Value>) -> Value {
+        let arguments: Value = arguments.into();
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         assert!(answer.get("result").is_some(), "{answer}");
         answer["result"].clone()
@@ -175,7 +176,8 @@ impl Client {
 
     /// Prepares a prompt.
     #[track_caller]
-    pub(crate) fn prompt(&mut self, name: &str, arguments: Value) -> String {
+    pub(crate) fn prompt(&mut self, name: &str, arguments: impl Into<Value>) -> String {
+        let arguments: Value = arguments.into();
         let answer = self.ask("prompts/get", json!({"name": name, "arguments": arguments}));
         let text = answer["result"]["messages"][0]["content"]["text"].as_str();
         text.unwrap_or_else(|| panic!("{name}: {answer}"))

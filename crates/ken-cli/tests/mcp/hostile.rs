@@ -156,25 +156,24 @@ impl Dice {
 
     /// Changes one thing in a message that stays JSON.
     fn twist(&mut self, value: &mut Value) {
-        let deeper = self.roll(8) != 0;
-        match value {
-            Value::Object(members) if deeper && !members.is_empty() => {
-                let at = self.roll(members.len());
-                let name = members.keys().nth(at).unwrap().clone();
-                match self.roll(6) {
-                    0 => drop(members.remove(&name)),
-                    1 => {
-                        let member = members.remove(&name).unwrap();
-                        members.insert(name.chars().rev().collect(), member);
-                    }
-                    _ => self.twist(&mut members[&name]),
+        if self.roll(8) == 0 {
+            *value = self.strange();
+        } else if let Some(members) = value.as_object_mut().filter(|it| !it.is_empty()) {
+            let at = self.roll(members.len());
+            let name = members.keys().nth(at).unwrap().clone();
+            match self.roll(6) {
+                0 => drop(members.remove(&name)),
+                1 => {
+                    let member = members.remove(&name).unwrap();
+                    members.insert(name.chars().rev().collect(), member);
                 }
+                _ => self.twist(&mut members[&name]),
             }
-            Value::Array(items) if deeper && !items.is_empty() => {
-                let at = self.roll(items.len());
-                self.twist(&mut items[at]);
-            }
-            other => *other = self.strange(),
+        } else if let Some(items) = value.as_array_mut().filter(|it| !it.is_empty()) {
+            let at = self.roll(items.len());
+            self.twist(&mut items[at]);
+        } else {
+            *value = self.strange();
         }
     }
 

@@ -228,7 +228,7 @@ fn ret_52_a_search_is_narrowed_by_kinds_and_tags() {
             .map(|it| it["id"].as_str().unwrap().to_owned())
             .collect()
     };
-    let lesson = vec![shop.lesson.clone()];
+    let lesson = vec![shop.lesson];
     assert_eq!(ids(json!({"kinds": ["learning"]})), lesson);
     assert_eq!(ids(json!({"kinds": ["bug", "learning"]})), lesson);
     assert_eq!(

@@ -151,7 +151,7 @@ fn every_filter_says_what_it_wants<S: Store>(told: &mut Told<S>) {
         f.kinds = vec![Kind::Bug, Kind::Friction];
     });
     want(&[norm, bug], &|f| {
-        f.tags = vec![tag("auth0"), tag("auth/jwt")]
+        f.tags = vec![tag("auth0"), tag("auth/jwt")];
     });
     want(&[bug], &|f| {
         f.kinds = vec![Kind::Bug, Kind::PrExpectation];
