@@ -19,6 +19,7 @@ use rusqlite::{Connection, params};
 
 use crate::error::IndexError;
 use crate::missed;
+use crate::recent::Recent;
 use crate::rows::{self, Copies, EntryRow, Held, LOOSE_BLANK, LOOSE_FULL};
 use crate::search;
 use crate::segment::Form;
@@ -80,7 +81,7 @@ impl<E: Into<IndexError>> From<E> for Unmade {
 }
 
 /// Applies `change` inside the caller's transaction.
-pub(crate) fn make(db: &Connection, change: Change<'_>) -> Result<Made, Unmade> {
+pub(crate) fn make(db: &Connection, change: Change<'_>, recent: &Recent) -> Result<Made, Unmade> {
     let mut slots = Slots {
         db,
         by_id: BTreeMap::new(),
@@ -104,7 +105,7 @@ pub(crate) fn make(db: &Connection, change: Change<'_>) -> Result<Made, Unmade> 
         // The write-ahead log has to be emptied once this is committed.
         rows::write_meta(db, rows::META_SCRUB, &[])?;
     }
-    Ok(effects.follow(db)?)
+    Ok(effects.follow(db, recent)?)
 }
 
 /// The events a change concerns, each with what is stored and what is known now.
@@ -284,8 +285,8 @@ struct Effects {
     made: Made,
     /// Entries that must be folded again.
     refold: BTreeSet<EntryId>,
-    /// Events that are new to an entry and may only add up.
-    gained: BTreeMap<EntryId, Vec<Arc<Event>>>,
+    /// Events that are new to an entry, which stands under this key, and may only add up.
+    gained: BTreeMap<EntryId, (i64, Vec<Arc<Event>>)>,
     workspace: bool,
     /// A text that was stored is blanked now.
     scrubbed: bool,
@@ -310,11 +311,12 @@ impl Effects {
         let entries: BTreeSet<EntryId> = copy.event.entries().collect();
         let event = Arc::new(copy.event);
         for entry in entries {
-            touch(db, entry, key)?;
-            self.gained
+            let entry_key = touch(db, entry, key)?;
+            let (_, gained) = self
+                .gained
                 .entry(entry)
-                .or_default()
-                .push(Arc::clone(&event));
+                .or_insert_with(|| (entry_key, Vec::new()));
+            gained.push(Arc::clone(&event));
         }
         Ok(())
     }
@@ -386,12 +388,12 @@ impl Effects {
     }
 
     /// Brings entries and workspace in step with the events.
-    fn follow(mut self, db: &Connection) -> Result<Made, IndexError> {
-        for (entry, events) in std::mem::take(&mut self.gained) {
+    fn follow(mut self, db: &Connection, recent: &Recent) -> Result<Made, IndexError> {
+        for (entry, (key, events)) in std::mem::take(&mut self.gained) {
             if self.refold.contains(&entry) {
                 continue;
             }
-            if absorb(db, entry, &events)? {
+            if absorb(db, recent, (entry, key), &events)? {
                 self.made.entries_absorbed += 1;
             } else {
                 self.refold.insert(entry);
@@ -412,18 +414,27 @@ impl Effects {
     }
 }
 
-fn touch(db: &Connection, entry: EntryId, event: i64) -> Result<(), IndexError> {
+/// Notes that an event is about an entry; returns the entry's key.
+fn touch(db: &Connection, entry: EntryId, event: i64) -> Result<i64, IndexError> {
     let entry = rows::entry_key(db, entry)?;
     db.prepare_cached("INSERT OR IGNORE INTO touches VALUES (?1, ?2)")?
         .execute([entry, event])?;
-    Ok(())
+    Ok(entry)
 }
 
 /// Adds `events` to the stored entry; says `false`, changing nothing, if one needs a fold.
-fn absorb(db: &Connection, id: EntryId, events: &[Arc<Event>]) -> Result<bool, IndexError> {
-    let key = rows::entry_key(db, id)?;
-    let Some(mut entry) = rows::entry_at(db, key)? else {
+fn absorb(
+    db: &Connection,
+    recent: &Recent,
+    (id, key): (EntryId, i64),
+    events: &[Arc<Event>],
+) -> Result<bool, IndexError> {
+    let Some(json) = rows::json_at(db, key)? else {
         return Ok(false);
+    };
+    let mut entry = match recent.take(id, &json) {
+        Some(entry) => entry,
+        None => rows::parse_entry(&json)?,
     };
     if !events.iter().all(|event| entry.absorb(event)) {
         return Ok(false);

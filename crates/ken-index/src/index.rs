@@ -19,6 +19,7 @@ use crate::change::{self, Change, Source, Unmade};
 use crate::database::{self, Place};
 use crate::error::IndexError;
 use crate::listing;
+use crate::recent::Recent;
 use crate::refresh::Rebuilt;
 use crate::rows;
 
@@ -33,6 +34,7 @@ pub struct Index {
     /// Why the database is empty, until it has been filled.
     emptied: Option<Rebuilt>,
     damaged: Cell<bool>,
+    pub(crate) recent: Recent,
 }
 
 impl Index {
@@ -176,6 +178,7 @@ impl Index {
             db,
             emptied,
             damaged: Cell::new(false),
+            recent: Recent::default(),
         })
     }
 
@@ -248,7 +251,7 @@ impl Store for Index {
                 remembered: delta.blanked,
             },
         };
-        change::make(&tx, change).map_err(|unmade| match unmade {
+        change::make(&tx, change, &self.recent).map_err(|unmade| match unmade {
             Unmade::Index(error) => error,
             Unmade::StartOver => unreachable!("a caller's events are never asked for again"),
         })?;
@@ -262,7 +265,12 @@ impl Store for Index {
             let json: Option<String> = statement
                 .query_row([id.to_string()], |row| row.get(0))
                 .optional()?;
-            json.map(|json| rows::parse_entry(&json)).transpose()
+            let Some(json) = json else {
+                return Ok(None);
+            };
+            let entry = rows::parse_entry(&json)?;
+            self.recent.keep(json, &entry);
+            Ok(Some(entry))
         })
     }
 

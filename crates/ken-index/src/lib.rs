@@ -23,6 +23,7 @@ mod index;
 mod listing;
 mod missed;
 mod parsed;
+mod recent;
 mod refresh;
 mod rows;
 mod scan;

@@ -13,6 +13,7 @@ use crate::bulk;
 use crate::change::{self, Change, Made, Unmade};
 use crate::error::{IndexError, RefreshError};
 use crate::index::Index;
+use crate::recent::Recent;
 use crate::rows;
 use crate::segment::{self, Appended, BadLine, Digest, Holdings, Known, Lines, SegmentStat, Taken};
 
@@ -125,7 +126,7 @@ impl Index {
                 return Ok(None);
             }
         }
-        let made = match change::make(&tx, change) {
+        let made = match change::make(&tx, change, &self.recent) {
             Ok(made) => made,
             Err(Unmade::StartOver) => return Ok(None),
             Err(Unmade::Index(error)) => return Err(error),
@@ -264,7 +265,7 @@ impl<'a> Plan<'a> {
             })?;
             take_in(db, stat, known, &text, &mut change)?;
         }
-        match change::make(db, change) {
+        match change::make(db, change, &Recent::default()) {
             Ok(made) => Ok(Ok(report(made, segments_read))),
             Err(Unmade::StartOver) => Ok(Err(Rebuilt::DifferingCopies)),
             Err(Unmade::Index(error)) => Err(error.into()),

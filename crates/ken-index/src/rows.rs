@@ -217,10 +217,15 @@ pub(crate) fn parse_entry(json: &str) -> Result<Entry, IndexError> {
 
 /// Returns the entry under `key`, if it has events.
 pub(crate) fn entry_at(db: &Connection, key: i64) -> Result<Option<Entry>, IndexError> {
+    let json = json_at(db, key)?;
+    json.map(|json| parse_entry(&json)).transpose()
+}
+
+/// Returns the text of the entry under `key`, if it has events.
+pub(crate) fn json_at(db: &Connection, key: i64) -> Result<Option<String>, IndexError> {
     let mut statement =
         db.prepare_cached("SELECT json FROM entries WHERE key = ?1 AND json <> ''")?;
-    let json: Option<String> = statement.query_row([key], |row| row.get(0)).optional()?;
-    json.map(|json| parse_entry(&json)).transpose()
+    Ok(statement.query_row([key], |row| row.get(0)).optional()?)
 }
 
 impl EntryRow {
