@@ -1,6 +1,7 @@
 //! The `ken` program: arguments in, an exit code out.
 //!
-//! Nothing is decided here. [`args`] says what can be typed, [`commands`] asks the engine ([`asking`] where entries are sought),
+//! Nothing is decided here. [`args`] says what can be typed, [`commands`] asks the engine ([`asking`] where entries are sought,
+//! [`mcp`] where an agent asks),
 //! [`mod@print`] is the only road to stdout and stderr but for [`browse`], which has the screen, [`failure`] sorts what went wrong, [`world`]
 //! turns the environment into what the engine needs.
 
@@ -9,6 +10,7 @@ mod asking;
 mod browse;
 mod commands;
 mod failure;
+mod mcp;
 mod print;
 mod world;
 

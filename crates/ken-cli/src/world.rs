@@ -9,6 +9,7 @@
 //! | `KEN_GUARD` | the folder of the guard's own files: names not to be written, the key of fingerprints |
 //! | `KEN_GLOBAL` | the folder of the global ledger, read beside every repository's own |
 //! | `KEN_JUDGE` | the folder of `judge.toml`, which says who is asked where Ken cannot tell |
+//! | `KEN_MCP_TOKEN` | the token clients of `ken mcp --http` show |
 //! | `GIT_DIR`, `GIT_WORK_TREE` | as git reads them |
 //!
 //! Finding out who acts may run git, so it is done for commands that write and for no others.
@@ -16,6 +17,8 @@
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ken_core::actor::{Actor, Role};
 use ken_core::time::Timestamp;
@@ -42,6 +45,9 @@ const AGENTS: &[(&str, &str)] = &[
     ("OPENCODE", "opencode"),
 ];
 
+/// Variables in which an agent names the conversation it starts a program in.
+const SESSIONS: &[(&str, &str)] = &[("codex", "CODEX_THREAD_ID")];
+
 /// A variable agents may set to their own name.
 const ANY_AGENT: &str = "AI_AGENT";
 
@@ -54,6 +60,8 @@ pub(crate) struct Surroundings {
     by: Option<Actor>,
     run: Option<String>,
     redact: bool,
+    /// How often the ledger was opened, in a process that does so again and again.
+    turns: Option<Arc<AtomicU64>>,
 }
 
 impl Surroundings {
@@ -94,20 +102,52 @@ impl Surroundings {
             by,
             run,
             redact: global.redact,
+            turns: None,
         })
+    }
+
+    /// Returns these surroundings for a process that opens the ledger again and again.
+    pub(crate) fn for_long(&self) -> Self {
+        Self {
+            turns: Some(Arc::default()),
+            ..self.clone()
+        }
+    }
+
+    /// Returns these surroundings as `agent` finds them, at work in `run`.
+    pub(crate) fn acting_as(&self, agent: &Actor, run: Option<String>) -> Self {
+        Self {
+            by: Some(agent.clone()),
+            run,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the agent somebody named; a person who lets an agent start programs is none.
+    pub(crate) fn named_agent(&self) -> Result<Option<Actor>, Failure> {
+        let Some(by) = self.by.clone().filter(Actor::is_human) else {
+            return Ok(self.by.clone());
+        };
+        if variable("KEN_ACTOR").is_some_and(|it| it == by.to_string()) {
+            return Ok(None);
+        }
+        let message = format!("`{by}` is a person, and what comes over MCP is an agent's word");
+        Err(Failure::usage(message).with_hint("leave out --by, or name an agent: --by agent:NAME"))
     }
 
     /// Opens the ledger for a command that writes; returns it with who acts.
     pub(crate) fn open_to_write(&self) -> Result<(Engine, Actor), Failure> {
         let actor = self.actor();
-        let mut engine = Engine::open(&self.start, &self.git, Some(actor.clone()), world()?)?;
+        let world = self.world()?;
+        let mut engine = Engine::open(&self.start, &self.git, Some(actor.clone()), world)?;
         engine.set_guard(self.guard()?);
         Ok((engine, actor))
     }
 
     /// Opens the ledger for a command that only reads.
     pub(crate) fn open_to_read(&self) -> Result<Engine, Failure> {
-        let mut engine = Engine::open(&self.start, &self.git, self.by.clone(), world()?)?;
+        let world = self.world()?;
+        let mut engine = Engine::open(&self.start, &self.git, self.by.clone(), world)?;
         engine.set_guard(self.guard()?);
         Ok(engine)
     }
@@ -116,7 +156,11 @@ impl Surroundings {
     pub(crate) fn open_global(&self) -> Result<Option<Engine>, Failure> {
         match global_root().filter(|it| it.join(".ken").is_dir()) {
             None => Ok(None),
-            Some(root) => Ok(Some(Engine::open_plain(&root, self.by.clone(), world()?)?)),
+            Some(root) => Ok(Some(Engine::open_plain(
+                &root,
+                self.by.clone(),
+                self.world()?,
+            )?)),
         }
     }
 
@@ -174,6 +218,12 @@ impl Surroundings {
         }
     }
 
+    /// Returns the clock and the dice, which never fall as they did before in this process.
+    fn world(&self) -> Result<Box<dyn World>, Failure> {
+        let turns = self.turns.as_ref();
+        world_in(turns.map_or(0, |it| it.fetch_add(1, Ordering::Relaxed)))
+    }
+
     /// Returns who acts.
     fn actor(&self) -> Actor {
         let named = self.by.clone().or_else(agent);
@@ -183,8 +233,24 @@ impl Surroundings {
     }
 }
 
+/// Returns the conversation the program was started in, as far as `agent` says.
+pub(crate) fn session_of(agent: &Actor) -> Option<String> {
+    let own = SESSIONS.iter().find(|(name, _)| *name == agent.name());
+    variable("KEN_SESSION").or_else(|| variable(own?.1))
+}
+
+/// Returns the token clients of an HTTP server show, if somebody chose one.
+pub(crate) fn mcp_token() -> Option<String> {
+    variable("KEN_MCP_TOKEN")
+}
+
 /// Returns the clock and the dice.
 pub(crate) fn world() -> Result<Box<dyn World>, Failure> {
+    world_in(0)
+}
+
+/// Returns the clock and the dice of one of several turns.
+fn world_in(turn: u64) -> Result<Box<dyn World>, Failure> {
     let (now, seed) = (variable("KEN_NOW"), variable("KEN_SEED"));
     let (Some(now), Some(seed)) = (&now, &seed) else {
         if now.is_some() || seed.is_some() {
@@ -197,9 +263,11 @@ pub(crate) fn world() -> Result<Box<dyn World>, Failure> {
     let now: Timestamp = now
         .parse()
         .map_err(|e| Failure::usage(format!("KEN_NOW: {e}")))?;
-    let seed = seed
+    let seed: u64 = seed
         .parse()
         .map_err(|_| Failure::usage("KEN_SEED is not a whole number"))?;
+    // Far beyond the seeds somebody counts up from one run to the next.
+    let seed = seed.wrapping_add(turn << 32);
     Ok(Box::new(FixedWorld::new(now, seed)))
 }
 

@@ -31,6 +31,10 @@ pub struct Filter {
     pub status: Option<Status>,
     /// The tag itself or any tag below it.
     pub tag: Option<Tag>,
+    /// One of these kinds, where any are named.
+    pub kinds: Vec<Kind>,
+    /// One of these tags or any tag below one, where any are named.
+    pub tags: Vec<Tag>,
     pub lens: Option<Tag>,
     pub shelf: Shelf,
     pub limit: Option<usize>,
@@ -91,6 +95,7 @@ impl Filter {
             return false;
         };
         let kind = entry.kind();
+        let has_tag = |wanted: &Tag| content.tags.iter().any(|tag| tag.is_under(wanted));
         let shelf = match self.shelf {
             Shelf::Live => entry.is_live(),
             Shelf::Archived => entry.archived.is_some(),
@@ -105,10 +110,9 @@ impl Filter {
             && self
                 .status
                 .is_none_or(|status| entry.status.value == status)
-            && self
-                .tag
-                .as_ref()
-                .is_none_or(|tag| content.tags.iter().any(|t| t.is_under(tag)))
+            && self.tag.as_ref().is_none_or(has_tag)
+            && (self.kinds.is_empty() || kind.is_some_and(|kind| self.kinds.contains(&kind)))
+            && (self.tags.is_empty() || self.tags.iter().any(has_tag))
             && self
                 .lens
                 .as_ref()

@@ -21,7 +21,7 @@ use crate::score::Role;
 use crate::source::Source;
 use crate::status::Status;
 
-pub use block::{KNOWLEDGE_APPLIED, NOTHING_FOUND, brief, context};
+pub use block::{KNOWLEDGE_APPLIED, NOTHING_FOUND, between_marks, brief, context, inline};
 
 /// Entries one agent is shown at most.
 pub const CAP: usize = 5;

@@ -1,5 +1,7 @@
 //! Questions that answer with several entries.
 
+use std::borrow::Cow;
+
 use ken_core::entry::Entry;
 use ken_core::id::EntryId;
 use ken_core::kind::Memory;
@@ -88,23 +90,29 @@ pub(crate) fn list(db: &Connection, filter: &Filter) -> Result<Vec<Entry>, Index
     entries(db, &query, params_from_iter(values))
 }
 
+/// Finds the entries with a tag or one below it: `0` follows `/`, so everything from `auth/` up to there lies
+/// below `auth`.
+const UNDER_TAG: &str = "SELECT entry FROM tags WHERE tag = ? UNION
+                         SELECT entry FROM tags WHERE tag >= ? AND tag < ?";
+
 /// Returns what a row of `entries` must fulfil for `filter`, its limit left aside, and the values
 /// that stand in for each `?`.
 pub(crate) fn condition(filter: &Filter) -> (String, Vec<Value>) {
-    let mut wanted = vec!["worded = 1"];
+    let mut wanted: Vec<Cow<'static, str>> = vec!["worded = 1".into()];
     let mut values: Vec<Value> = Vec::new();
-    wanted.extend(match filter.shelf {
+    let shelf = match filter.shelf {
         Shelf::Live => Some("live = 1"),
         Shelf::Archived => Some("archived = 1"),
         Shelf::Retracted => Some("retracted = 1"),
         Shelf::All => None,
-    });
+    };
     // Written out, so that norms are found by their own index: they are few, and asked for often.
-    wanted.extend(filter.memory.map(|memory| match memory {
+    let memory = filter.memory.map(|memory| match memory {
         Memory::Semantic => "memory = 'semantic'",
         Memory::Procedural => "memory = 'procedural'",
         Memory::Episodic => "memory = 'episodic'",
-    }));
+    });
+    wanted.extend(shelf.into_iter().chain(memory).map(Cow::from));
     let columns = [
         filter.kind.map(|kind| ("kind = ?", kind.name().to_owned())),
         filter
@@ -116,16 +124,24 @@ pub(crate) fn condition(filter: &Filter) -> (String, Vec<Value>) {
             .map(|lens| ("lens = ?", lens.to_string())),
     ];
     for (condition, value) in columns.into_iter().flatten() {
-        wanted.push(condition);
+        wanted.push(condition.into());
         values.push(Value::Text(value));
     }
-    if let Some(tag) = &filter.tag {
-        // `0` follows `/`: everything from `auth/` up to there lies below `auth`.
-        wanted.push(
-            "key IN (SELECT entry FROM tags WHERE tag = ? UNION
-                     SELECT entry FROM tags WHERE tag >= ? AND tag < ?)",
-        );
-        values.extend(["", "/", "0"].map(|end| Value::Text(format!("{tag}{end}"))));
+    if !filter.kinds.is_empty() {
+        let any = vec!["?"; filter.kinds.len()].join(", ");
+        wanted.push(format!("kind IN ({any})").into());
+        let names = filter.kinds.iter().map(|kind| kind.name().to_owned());
+        values.extend(names.map(Value::Text));
+    }
+    for tags in [filter.tag.as_slice(), &filter.tags] {
+        if tags.is_empty() {
+            continue;
+        }
+        let any = vec![UNDER_TAG; tags.len()].join(" UNION ");
+        wanted.push(format!("key IN ({any})").into());
+        for tag in tags {
+            values.extend(["", "/", "0"].map(|end| Value::Text(format!("{tag}{end}"))));
+        }
     }
     (wanted.join(" AND "), values)
 }

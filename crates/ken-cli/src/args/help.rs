@@ -40,6 +40,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Learn from work",
         &[
+            "mcp",
             "run",
             "observe",
             "feedback",

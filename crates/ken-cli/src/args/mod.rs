@@ -10,6 +10,7 @@ mod guard;
 mod health;
 mod help;
 mod judge;
+mod mcp;
 mod model;
 mod norms;
 mod pairs;
@@ -38,6 +39,7 @@ pub(crate) use health::{
 };
 pub(crate) use help::command;
 pub(crate) use judge::{EndpointArgs, ExtractArgs, JudgeArgs, JudgeCommand, SetJudge};
+pub(crate) use mcp::McpArgs;
 pub(crate) use model::{AddModelArgs, ModelCommand};
 pub(crate) use norms::{ContradictionsArgs, NormsCommand, ResolveArgs};
 pub(crate) use pairs::{DuplicatesArgs, MergeArgs, SupersedeArgs};
@@ -275,6 +277,9 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         command: Option<ScoringCommand>,
     },
+    /// Serve knowledge to a coding agent over the Model Context Protocol, on standard input and output
+    #[command(after_long_help = mcp::MCP_EXAMPLES)]
+    Mcp(McpArgs),
     /// Look the installation over
     Doctor,
 }

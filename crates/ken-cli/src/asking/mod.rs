@@ -4,14 +4,16 @@
 
 mod global;
 
+use ken_core::entry::Entry;
 use ken_core::id::EntryId;
 use ken_core::run::How;
+use ken_core::score::Role;
 use ken_core::surface::{self, Page};
 use ken_core::time::Date;
-use ken_engine::Engine;
 use ken_engine::brief::Brief;
 use ken_engine::runs::Reader;
-use ken_engine::search::{Answer, Portion, Search};
+use ken_engine::search::{Answer, Asked, Floor, Portion, Search};
+use ken_engine::{Engine, Error};
 
 use crate::failure::Failure;
 use crate::world::Surroundings;
@@ -114,6 +116,36 @@ impl Asker<'_> {
             known,
             global,
         })
+    }
+}
+
+/// Finds the entry that `wanted` names, here or else in the global ledger, and tells of it with the engine that has it.
+pub(crate) fn find<T>(
+    surroundings: &Surroundings,
+    engine: &mut Engine,
+    wanted: &str,
+    tell: impl FnOnce(&mut Engine, Entry) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let found = engine.find(wanted);
+    if let Err(Error::NotFound(_)) = &found
+        && let Some(mut global) = surroundings.open_global()?
+        && let Ok(entry) = global.find(wanted)
+    {
+        return tell(&mut global, entry);
+    }
+    let entry = found?;
+    tell(engine, entry)
+}
+
+/// Returns the search of a briefing: nobody asked for these entries by name, so only what surely fits is told.
+pub(crate) fn unasked(asked: Asked, role: Option<Role>, run: String) -> Search {
+    Search {
+        query: asked.text,
+        paths: asked.paths,
+        role,
+        run: Some(run),
+        floor: Floor::Strict,
+        ..Search::default()
     }
 }
 

@@ -1,13 +1,12 @@
 //! `ken brief`: what to know before work begins, for an agent to read.
 
-use ken_core::score::Role;
 use ken_core::surface::{CAP, Shown};
-use ken_engine::search::{Asked, Floor, Portion, Search};
+use ken_engine::search::Portion;
 use serde::Serialize;
 
 use super::{Session, hand};
 use crate::args::BriefArgs;
-use crate::asking::Asker;
+use crate::asking::{Asker, unasked};
 use crate::failure::{Exit, Failure};
 use crate::print::progress::Progress;
 
@@ -47,7 +46,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &BriefArgs) -> Result<Exit, F
             surroundings: &surroundings,
             reader: reader.as_ref(),
         };
-        let search = search(asked, role, run);
+        let search = unasked(asked, role, run);
         progress
             .during(|it| asker.brief(engine, search, portion, &mut |at, all| it.come_to(at, all)))
     })?;
@@ -66,16 +65,4 @@ pub(super) fn run(session: &mut Session<'_>, args: &BriefArgs) -> Result<Exit, F
         text: &text,
     })?;
     Ok(Exit::Fine)
-}
-
-/// Nobody asked for these entries by name, so only what surely fits is told.
-fn search(asked: Asked, role: Option<Role>, run: String) -> Search {
-    Search {
-        query: asked.text,
-        paths: asked.paths,
-        role,
-        run: Some(run),
-        floor: Floor::Strict,
-        ..Search::default()
-    }
 }

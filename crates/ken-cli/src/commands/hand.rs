@@ -82,7 +82,7 @@ fn read_end(mut source: impl Read) -> io::Result<Vec<u8>> {
 }
 
 /// Returns a path typed in `start` as one below the repository's root, with `/`.
-pub(super) fn below_root(root: &Path, start: &Path, typed: &Path) -> Result<String, Failure> {
+pub(crate) fn below_root(root: &Path, start: &Path, typed: &Path) -> Result<String, Failure> {
     let start = fs::canonicalize(start).unwrap_or_else(|_| start.to_owned());
     let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let full = plain(&start.join(typed));

@@ -37,6 +37,7 @@ mod log;
 mod maintain;
 mod man;
 mod mark;
+mod mcp;
 mod merge;
 mod model;
 mod norms;
@@ -87,6 +88,8 @@ use crate::print::entry_json::EntryObject;
 use crate::print::{self, Printer};
 use crate::world::Surroundings;
 
+pub(crate) use add::EntryInput;
+pub(crate) use hand::below_root;
 pub(crate) use show::versions;
 
 /// What every command has at hand.
@@ -197,6 +200,7 @@ impl Session<'_> {
             Verb::Judge(args) => judge::run(self, args.command),
             Verb::Ledger(command) => ledger::run(self, command),
             Verb::Scoring { command } => scoring::run(self, command),
+            Verb::Mcp(args) => mcp::run(self, &args),
             Verb::Doctor => doctor::run(self),
         }
     }

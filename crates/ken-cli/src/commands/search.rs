@@ -1,66 +1,21 @@
 //! `ken search`: the few entries that answer, and why they do.
 
 use ken_core::id::EntryId;
-use ken_core::score::{Explained, Withheld};
-use ken_core::surface::{self, BUDGET, Competitor, LeftOut, NOTHING_FOUND, Page, Shown, Tier};
+use ken_core::score::Withheld;
+use ken_core::surface::{self, BUDGET, LeftOut, NOTHING_FOUND, Page, Shown};
 use ken_core::text::{visible, word};
 use ken_core::time::{Date, Timestamp};
-use ken_engine::search::{Answer, Hit, Missed, Portion, Search};
+use ken_engine::search::{Answer, Missed, Portion, Search};
 use serde::Serialize;
 
 use super::{Session, hand};
 use crate::args::SearchArgs;
 use crate::asking::{Asker, Found, HEADING, Question};
 use crate::failure::{Exit, Failure};
+use crate::print::answer_json::AnswerObject;
 use crate::print::counted;
-use crate::print::entry_json::EntryObject;
 use crate::print::hits::{explanation, hit_text};
 use crate::print::progress::Progress;
-
-/// The answer as programs read it.
-#[derive(Serialize)]
-struct AnswerObject<'a> {
-    schema: &'static str,
-    query: &'a str,
-    served_by: &'static str,
-    tier: Tier,
-    /// What the texts of all results cost.
-    tokens: usize,
-    results: Vec<HitObject<'a>>,
-    /// Relevant, but beyond the cap or the budget.
-    left_out: &'a [LeftOut],
-    withheld: Vec<WithheldObject>,
-    /// What other projects know, below everything known here.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    global: Vec<HitObject<'a>>,
-}
-
-#[derive(Serialize)]
-struct HitObject<'a> {
-    id: String,
-    score: f64,
-    relevance: f64,
-    cosine: f64,
-    coverage: f64,
-    confidence: f64,
-    /// Whether it is about a path in hand.
-    anchored: bool,
-    conflicts: &'a [EntryId],
-    /// Who they are and how far they are trusted, where more than a line of each is shown.
-    #[serde(skip_serializing_if = "<[Competitor]>::is_empty")]
-    competing_with: &'a [Competitor],
-    /// As an agent is shown it.
-    text: &'a str,
-    /// Every summand of the score.
-    signals: &'a Explained,
-    entry: EntryObject,
-}
-
-#[derive(Serialize)]
-struct WithheldObject {
-    id: String,
-    why: Withheld,
-}
 
 /// Questions without a good answer.
 #[derive(Serialize)]
@@ -121,7 +76,7 @@ pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, F
     })?;
     session.tell_silent(&found.global)?;
     if session.is_json() {
-        session.printer.json(&object(&found))?;
+        session.printer.json(&AnswerObject::new(&found))?;
     } else if args.context {
         let page = found.global.beside(found.page);
         let block = surface::context(&page, found.answer.served_by.name());
@@ -243,46 +198,4 @@ fn tell(
         session.printer.hint(said)?;
     }
     Ok(())
-}
-
-/// The answer as programs read it.
-fn object(found: &Found) -> AnswerObject<'_> {
-    let withheld = found.answer.withheld.iter();
-    let withheld = withheld.map(|(id, why)| WithheldObject {
-        id: id.to_string(),
-        why: *why,
-    });
-    let global = found.global.overlay.as_ref();
-    AnswerObject {
-        schema: "ken.search.v1",
-        query: &found.search.query,
-        served_by: found.answer.served_by.name(),
-        tier: found.page.tier,
-        tokens: found.page.tokens,
-        results: hit_objects(&found.answer, &found.page),
-        left_out: &found.page.left_out,
-        withheld: withheld.collect(),
-        global: global.map_or_else(Vec::new, |it| hit_objects(&it.answer, &it.page)),
-    }
-}
-
-fn hit_objects<'a>(answer: &'a Answer, page: &'a Page) -> Vec<HitObject<'a>> {
-    let object = |hit: &'a Hit, shown: &'a Shown| HitObject {
-        anchored: hit.anchored,
-        conflicts: &hit.conflicts,
-        competing_with: &shown.competing_with,
-        text: &shown.text,
-        id: hit.entry.id.to_string(),
-        score: hit.explained.score,
-        relevance: hit.relevance,
-        cosine: hit.cosine,
-        coverage: hit.coverage,
-        confidence: hit.facts.posterior.mean(),
-        signals: &hit.explained,
-        entry: EntryObject::new(&hit.entry),
-    };
-    let shown = page.shown.iter();
-    shown
-        .filter_map(|shown| Some(object(answer.hit(shown.id)?, shown)))
-        .collect()
 }

@@ -4,12 +4,13 @@ use ken_core::canonical;
 use ken_core::entry::{Approval, Entry};
 use ken_core::event::Recorded;
 use ken_core::run::How;
+use ken_engine::Engine;
 use ken_engine::lift::Grounds;
 use ken_engine::promotion::Standing;
-use ken_engine::{Engine, Error};
 
 use super::Session;
 use crate::args::{Format, ShowArgs, Surface};
+use crate::asking;
 use crate::failure::{Exit, Failure};
 use crate::print::entry_json::EntryObject;
 use crate::print::entry_text;
@@ -22,14 +23,9 @@ pub(super) fn run(session: &mut Session<'_>, args: &ShowArgs) -> Result<Exit, Fa
     };
     let surroundings = session.surroundings.clone();
     let ask = |engine: &mut Engine| {
-        let found = engine.find(&args.which.id);
-        if let Err(Error::NotFound(_)) = &found
-            && let Some(mut global) = surroundings.open_global()?
-            && let Ok(entry) = global.find(&args.which.id)
-        {
-            return asked_of(&mut global, entry, args.explain);
-        }
-        asked_of(engine, found?, args.explain)
+        asking::find(&surroundings, engine, &args.which.id, |engine, entry| {
+            asked_of(engine, entry, args.explain)
+        })
     };
     let Asked {
         entry,

@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 
 use anstyle::Style;
+use ken_core::citation::Citation;
 use ken_core::entry::{Approval, Entry};
 use ken_core::event::{Body, Recorded};
 use ken_core::status::Status;
 use ken_core::text::word;
+use ken_core::time::Timestamp;
 use ken_engine::promotion::Standing;
 
 use super::{BAD, BOLD, DIM, GOOD, WARN, counted, styled, visible, wrap};
@@ -71,6 +73,34 @@ pub(crate) fn marks(entry: &Entry) -> Vec<String> {
         marks.push("read-only: a newer ken wrote part of it".to_owned());
     }
     marks
+}
+
+/// Returns a citation with who cited and when.
+pub(crate) fn cited(it: &Citation) -> String {
+    let day = Timestamp::from_seconds(it.cited_at).date();
+    format!("{it} ({}, {day})", it.cited_by)
+}
+
+/// Returns when the claim was last confirmed, and how often in which way.
+pub(crate) fn confirmed(entry: &Entry) -> String {
+    let it = &entry.confirmation;
+    let last = it.last.map_or("never".to_owned(), |date| date.to_string());
+    let counts = [
+        (it.independent, "independent"),
+        (it.manual, "by a person"),
+        (it.primed, "primed"),
+        (it.unwitnessed, "unwitnessed"),
+    ];
+    let counts = counts.iter().filter(|(count, _)| 0 < *count);
+    let counts: Vec<String> = counts
+        .map(|(count, how)| format!("{count} {how}"))
+        .collect();
+    let how = if counts.is_empty() {
+        "proposed, nobody has confirmed it since".to_owned()
+    } else {
+        counts.join(", ")
+    };
+    format!("{last} ({how})")
 }
 
 struct Page {
@@ -168,32 +198,11 @@ impl Page {
     }
 
     fn trust(&mut self, entry: &Entry) {
-        let citation = |it: &ken_core::citation::Citation| {
-            let day = ken_core::time::Timestamp::from_seconds(it.cited_at).date();
-            format!("{it} ({}, {day})", it.cited_by)
-        };
         self.field(
             "cites",
-            &entry.citations.iter().map(citation).collect::<Vec<_>>(),
+            &entry.citations.iter().map(cited).collect::<Vec<_>>(),
         );
-        let it = &entry.confirmation;
-        let last = it.last.map_or("never".to_owned(), |date| date.to_string());
-        let counts = [
-            (it.independent, "independent"),
-            (it.manual, "by a person"),
-            (it.primed, "primed"),
-            (it.unwitnessed, "unwitnessed"),
-        ];
-        let counts = counts.iter().filter(|(count, _)| 0 < *count);
-        let counts: Vec<String> = counts
-            .map(|(count, how)| format!("{count} {how}"))
-            .collect();
-        let how = if counts.is_empty() {
-            "proposed, nobody has confirmed it since".to_owned()
-        } else {
-            counts.join(", ")
-        };
-        self.one("confirmed", &format!("{last} ({how})"));
+        self.one("confirmed", &confirmed(entry));
         if let Some(retraction) = &entry.retracted {
             let note = retraction
                 .note

@@ -3,6 +3,7 @@
 //! stdout is data, stderr is talk. Text for people or, with `--format json`, one versioned object
 //! a line. Nothing relies on colour.
 
+pub(crate) mod answer_json;
 pub(crate) mod audit;
 pub(crate) mod entry_json;
 pub(crate) mod entry_text;

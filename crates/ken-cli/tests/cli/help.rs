@@ -51,6 +51,7 @@ fn help_groups_commands_by_task() {
       export         Write entries for other programs: JSON lines, an OKF bundle or Markdown
 
     Learn from work:
+      mcp            Serve knowledge to a coding agent over the Model Context Protocol, on standard input and output
       run            Look after units of work: who takes part, what they saw, how it ended
       observe        Tell what an agent found; whether that confirms anything is decided from what it had seen
       feedback       Say whether an entry helped

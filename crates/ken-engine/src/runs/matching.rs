@@ -26,10 +26,7 @@ impl Engine {
     }
 
     /// Returns the entries, laid aside or not, that say what `statement` says.
-    pub(crate) fn entries_saying(
-        &mut self,
-        statement: &Statement,
-    ) -> Result<BTreeSet<EntryId>, Error> {
+    pub fn entries_saying(&mut self, statement: &Statement) -> Result<BTreeSet<EntryId>, Error> {
         self.index.prepare_words()?;
         let near = self.index.worded_like(statement.as_str(), COMPARED_MAX)?;
         let texts = [statement.as_str()].into_iter();

@@ -84,7 +84,8 @@ impl Scorer<'_> {
     /// Returns why an entry is not shown: raw signals only to who asks for them by name.
     fn withheld(&self, entry: &Entry, facts: &EntryFacts) -> Option<Withheld> {
         let filter = &self.search.filter;
-        let asked = filter.kind.is_some() || filter.memory.is_some();
+        let named = filter.kind.is_some() || !filter.kinds.is_empty();
+        let asked = named || filter.memory.is_some();
         let raw = entry.id.prefix().memory() == Memory::Episodic;
         if raw && !asked {
             return Some(Withheld::Raw);

@@ -147,6 +147,16 @@ fn every_filter_says_what_it_wants<S: Store>(told: &mut Told<S>) {
     want(&[friction, bug], &|f| f.tag = Some(tag("auth")));
     want(&[bug], &|f| f.tag = Some(tag("auth/jwt")));
     want(&[bug], &|f| f.lens = Some(tag("security")));
+    want(&[friction, bug], &|f| {
+        f.kinds = vec![Kind::Bug, Kind::Friction];
+    });
+    want(&[norm, bug], &|f| {
+        f.tags = vec![tag("auth0"), tag("auth/jwt")];
+    });
+    want(&[bug], &|f| {
+        f.kinds = vec![Kind::Bug, Kind::PrExpectation];
+        f.tags = vec![tag("auth")];
+    });
     want(&[friction], &|f| {
         f.tag = Some(tag("auth"));
         f.memory = Some(Memory::Episodic);

@@ -24,7 +24,7 @@ use crate::failure::Failure;
 /// Everything an entry may be handed in with.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct EntryInput {
+pub(crate) struct EntryInput {
     kind: Option<String>,
     /// A kind, as knowledge stores call it.
     r#type: Option<String>,
@@ -76,7 +76,7 @@ struct ProvenanceInput {
 
 impl EntryInput {
     /// Reads one JSON object.
-    pub(super) fn parse(json: &str) -> Result<Self, Failure> {
+    pub(crate) fn parse(json: &str) -> Result<Self, Failure> {
         serde_json::from_str(json).map_err(|error| {
             Failure::json(&error).with_hint("`ken add --help` shows the names of all fields")
         })
@@ -116,7 +116,7 @@ impl EntryInput {
     }
 
     /// Makes a proposal by `by`.
-    pub(super) fn proposal(self, engine: &Engine, by: &Actor) -> Result<Proposal, Failure> {
+    pub(crate) fn proposal(self, engine: &Engine, by: &Actor) -> Result<Proposal, Failure> {
         let kind = self.kind_wanted()?;
         check_schema_version(self.schema_version.as_deref())?;
         if let Some(name) = &self.id {

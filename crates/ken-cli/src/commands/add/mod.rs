@@ -11,7 +11,7 @@ use crate::args::AddArgs;
 use crate::failure::{Exit, Failure};
 
 pub(super) use capture::run as capture;
-use input::EntryInput;
+pub(crate) use input::EntryInput;
 
 pub(super) fn run(session: &mut Session<'_>, args: &AddArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.from_jsonl {

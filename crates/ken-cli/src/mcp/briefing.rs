@@ -1,0 +1,91 @@
+//! The briefing and the list of entries, for resources and prompts.
+
+use std::fmt::Write as _;
+
+use ken_core::id::EntryId;
+use ken_core::kind::Kind;
+use ken_core::run::How;
+use ken_core::store::Filter;
+use ken_core::surface::{self, BUDGET, CAP, inline};
+use ken_engine::search::{Asked, Portion};
+use ken_mcp::ask::BriefAsk;
+
+use super::Desk;
+use crate::asking::{Asker, unasked};
+use crate::failure::Failure;
+
+/// Entries the list has at most; what is beyond is found by searching.
+const INDEX_MAX: usize = 200;
+
+pub(super) fn brief(desk: &mut Desk<'_>, ask: &BriefAsk) -> Result<String, Failure> {
+    if let Some(workspace) = &ask.workspace {
+        check_workspace(desk, workspace)?;
+    }
+    let in_hand = match &ask.base {
+        Some(base) => {
+            super::check_revision(base)?;
+            desk.engine.asked_by_diff(base)?
+        }
+        None => Asked {
+            text: String::new(),
+            paths: desk.engine.paths_in_hand(),
+        },
+    };
+    let asked = Asked {
+        text: format!("{} {}", ask.task, in_hand.text).trim().to_owned(),
+        paths: in_hand.paths,
+    };
+    let portion = Portion {
+        cap: CAP,
+        budget: BUDGET,
+        tier: None,
+        role: ask.role,
+    };
+    let search = unasked(asked, ask.role, desk.run());
+    let asker = Asker {
+        surroundings: desk.surroundings,
+        reader: Some(desk.reader),
+    };
+    let briefed = asker.brief(desk.engine, search, portion, &mut |_, _| ())?;
+    Ok(briefed.text())
+}
+
+/// Refuses a workspace that is not this one: it goes by the project's id, or by its folder's name.
+fn check_workspace(desk: &Desk<'_>, wanted: &str) -> Result<(), Failure> {
+    let folder = desk.engine.root().file_name();
+    let is_folder = folder.is_some_and(|it| it == wanted);
+    if is_folder || desk.engine.project()?.as_str() == wanted {
+        return Ok(());
+    }
+    let mut failure = Failure::usage(format!("this is not workspace `{wanted}`"));
+    failure.code = "no_workspace";
+    Err(failure)
+}
+
+pub(super) fn index(desk: &mut Desk<'_>) -> Result<String, Failure> {
+    let filter = Filter {
+        limit: Some(INDEX_MAX + 1),
+        ..Filter::default()
+    };
+    let mut entries = desk.engine.list(&filter)?;
+    let is_cut = INDEX_MAX < entries.len();
+    entries.truncate(INDEX_MAX);
+    let ids: Vec<EntryId> = entries.iter().map(|it| it.id).collect();
+    desk.engine.note_shown(desk.reader, &ids, How::Pull)?;
+    let mut body = String::new();
+    for entry in &entries {
+        let kind = entry.kind().map_or("", Kind::name);
+        let (id, status) = (entry.id, entry.status.value.name());
+        let _ = writeln!(body, "[{id}] {kind}, {status}: {}", inline(&entry.title()));
+    }
+    let project = desk.engine.project()?;
+    let mut out = format!("## Entries of workspace {project}\n");
+    match body.is_empty() {
+        true => out += "none yet\n",
+        false => out += &surface::between_marks(&body),
+    }
+    if is_cut {
+        let _ = writeln!(out, "the newest {INDEX_MAX}; ken_search finds the others");
+    }
+    Ok(out)
+}

@@ -1,0 +1,119 @@
+//! `ken_search`: the few entries that answer, a line each unless more is asked for.
+
+use std::fmt::Write as _;
+
+use ken_core::kind::Kind;
+use ken_core::score::Withheld;
+use ken_core::store::Filter;
+use ken_core::surface::{self, LeftOut, Reason, Tier};
+use ken_core::text::Tag;
+use ken_engine::search::{Asked, Portion, Search, from_error};
+use ken_mcp::Reply;
+use ken_mcp::ask::{Detail, Format, SearchAsk};
+
+use super::Desk;
+use crate::asking::{Asker, Found, Question};
+use crate::failure::Failure;
+use crate::print::answer_json::AnswerObject;
+use crate::print::counted;
+
+/// Lines from which on a query is taken for the output of something that failed.
+const LOG_LINES: usize = 6;
+
+/// Tokens of an answer with all of each entry; beyond, they become lines.
+const FULL_TOKENS: usize = 4_000;
+
+pub(super) fn search(desk: &mut Desk<'_>, ask: SearchAsk) -> Result<Reply, Failure> {
+    let mut paths = desk.places(&ask.paths)?;
+    let filter = filter(&ask)?;
+    let asked = asked(ask.query);
+    paths.extend(asked.paths);
+    let (tier, budget) = match ask.detail {
+        Detail::Concise => (Tier::Summary, usize::MAX),
+        Detail::Full => (Tier::Full, FULL_TOKENS),
+    };
+    let question = Question {
+        search: Search {
+            query: asked.text,
+            filter,
+            run: Some(desk.run()),
+            include_stale: ask.include_stale,
+            paths,
+            ..Search::default()
+        },
+        portion: Portion {
+            cap: ask.limit as usize,
+            budget,
+            tier: Some(tier),
+            role: None,
+        },
+        is_in_words: ask.paths.is_empty(),
+    };
+    let asker = Asker {
+        surroundings: desk.surroundings,
+        reader: Some(desk.reader),
+    };
+    let found = asker.search(desk.engine, question, &mut |_, _| ())?;
+    match ask.format {
+        Format::Text => Ok(Reply::Text(text(found))),
+        Format::Json => super::json(&AnswerObject::new(&found)),
+    }
+}
+
+/// Returns what a query asks about; nothing is added to an agent's own words.
+fn asked(query: String) -> Asked {
+    match query.lines().nth(LOG_LINES) {
+        Some(_) => from_error(query.as_bytes()),
+        None => Asked {
+            text: query,
+            paths: Vec::new(),
+        },
+    }
+}
+
+fn filter(ask: &SearchAsk) -> Result<Filter, Failure> {
+    let kinds = ask.kinds.iter().map(|it| it.parse::<Kind>());
+    let kinds = kinds.collect::<Result<_, _>>().map_err(Failure::usage)?;
+    let tags = ask.tags.iter().map(|it| it.parse::<Tag>());
+    let tags = tags.collect::<Result<_, _>>().map_err(Failure::usage)?;
+    Ok(Filter {
+        kinds,
+        tags,
+        ..Filter::default()
+    })
+}
+
+fn text(found: Found) -> String {
+    let Found {
+        answer,
+        page,
+        global,
+        ..
+    } = found;
+    let page = global.beside(page);
+    let mut out = surface::context(&page, answer.served_by.name());
+    let changed = |why: &Withheld| matches!(why, Withheld::Changed | Withheld::Broken);
+    let changed = answer.withheld.iter().filter(|(_, why)| changed(why));
+    match changed.count() as u64 {
+        0 => {}
+        count => {
+            let entries = counted(count, "entry", "entries");
+            let _ = writeln!(
+                out,
+                "{entries} withheld: the code changed; include_stale shows"
+            );
+        }
+    }
+    let beyond = |it: &&LeftOut| it.why == Reason::Cap;
+    match page.left_out.iter().filter(beyond).count() {
+        0 => {}
+        count => {
+            let _ = writeln!(out, "{count} more matched; limit shows more");
+        }
+    }
+    out += match page.shown.is_empty() {
+        true => "When you found it out, ken_record it for the next one.\n",
+        false => "ken_get shows all of one. ken_feedback says whether it helped.\n",
+    };
+    out
+}

@@ -1,0 +1,228 @@
+//! Who acted, what they were shown, and what may follow from it: as the ledger and the run tell afterwards.
+
+use ken_guard::sample::of_every_rule;
+use serde_json::{Value, json};
+
+use crate::client::{Client, run_of};
+use crate::{SPLIT_AGAIN, Shop, shop};
+
+fn seen(run: &Value) -> Vec<&str> {
+    let saw = run["agents"][0]["saw"].as_array().unwrap();
+    saw.iter().map(|it| it.as_str().unwrap()).collect()
+}
+
+#[test]
+fn what_is_shown_is_noted_and_what_is_recorded_names_agent_and_run() {
+    let Shop { env, lesson, norm } = shop();
+    let mut client = Client::newer(&env, "claude-code");
+    let _ = client.said("ken_search", json!({"query": "split a refused charge"}));
+    let run = run_of(&env, "agent:claude-code");
+    assert!(
+        run["run"].as_str().unwrap().starts_with("C-"),
+        "a conversation is a run: {run}"
+    );
+    assert_eq!(
+        (&run["witness"], &run["implicit"]),
+        (&json!("nobody"), &json!(false))
+    );
+    assert_eq!(seen(&run), [&lesson]);
+    assert_eq!(
+        run["agents"][0]["witnessed"], false,
+        "a server sees only what it is asked"
+    );
+    let _ = client.said("ken_check", json!({"paths": ["src/pay.rs"]}));
+    let run = run_of(&env, "agent:claude-code");
+    assert_eq!(seen(&run).len(), 2, "the norm, too: {norm}");
+
+    let ask = json!({"statement": "A refund empties the ledger before anybody locks it.", "cites": ["test:t"], "format": "json"});
+    let recorded = client.call("ken_record", ask)["structuredContent"].clone();
+    assert_eq!(recorded["outcome"], "recorded");
+    let id = recorded["id"].as_str().unwrap();
+    let entry = env.run(["show", id, "--format", "json"]).success().json();
+    assert_eq!(entry["created"]["by"], "agent:claude-code");
+    assert_eq!(entry["created"]["run"]["id"], run["run"]);
+    assert_eq!(entry["created"]["origin"], "agent");
+    assert_eq!(entry["status"]["value"], "candidate");
+    assert_eq!(entry["provenance"][0]["cited_by"], "agent:claude-code");
+    let log = env.run(["log", id]).success();
+    assert!(log.stdout.contains("agent:claude-code"), "{log}");
+    let _ = client.end();
+
+    let name = run["run"].as_str().unwrap();
+    let closed = env
+        .run(["run", "close", name, "--outcome", "succeeded"])
+        .success();
+    assert!(!closed.stdout.contains("independent"), "{closed}");
+}
+
+#[test]
+fn a_finding_that_is_known_is_an_observation_that_names_no_entry() {
+    let Shop { env, lesson, .. } = shop();
+    let mut client = Client::older(&env, "codex-mcp-client");
+    let ask = json!({"statement": SPLIT_AGAIN, "cites": ["pr:7"]});
+    let noted = client.said("ken_record", ask.clone());
+    assert!(noted.starts_with("noted;"), "{noted}");
+    assert!(
+        !noted.contains(&lesson),
+        "an answer that names it would prime: {noted}"
+    );
+    assert_eq!(client.said("ken_record", ask.clone()), noted, "and again");
+    let run = run_of(&env, "agent:codex");
+    assert_eq!(run["agents"][0]["findings"], 1, "{run}");
+    assert_eq!(seen(&run), Vec::<&str>::new());
+    let entries = env.run(["list", "--format", "json"]).success();
+    assert_eq!(
+        entries.stdout.lines().count(),
+        2,
+        "nothing was written: {entries}"
+    );
+
+    let _ = client.said("ken_get", json!({"id": lesson}));
+    let noted = client.said("ken_record", ask);
+    assert!(
+        noted.contains(&lesson),
+        "seen before, it may be named: {noted}"
+    );
+    let _ = client.end();
+}
+
+#[test]
+fn tru_22_only_who_was_shown_an_entry_says_whether_it_helped() {
+    let Shop { env, lesson, .. } = shop();
+    let mut client = Client::older(&env, "gemini-cli-mcp-client");
+    let ask = json!({"id": lesson, "helpful": false});
+    let told = client.refused("ken_feedback", ask.clone());
+    assert!(
+        told.starts_with(&format!("you were not shown {lesson}")),
+        "{told}"
+    );
+    let _ = client.said("ken_get", json!({"id": lesson}));
+    let first = client.said("ken_feedback", ask.clone());
+    assert_eq!(
+        client.said("ken_feedback", ask),
+        first,
+        "asked again, it answers the same"
+    );
+    let given = |env: &ken_testkit::test_env::TestEnv| {
+        let log = env.run(["log", &lesson, "--format", "json"]).success();
+        let lines = log
+            .stdout
+            .lines()
+            .map(|it| serde_json::from_str::<Value>(it).unwrap());
+        let given = lines.filter(|it| it["type"] == "feedback.given");
+        given.map(|it| it["by"].clone()).collect::<Vec<Value>>()
+    };
+    assert_eq!(given(&env), ["agent:gemini-cli"], "once");
+    let _ = client.said("ken_feedback", json!({"id": lesson, "helpful": true}));
+    assert_eq!(given(&env).len(), 2, "a change of mind counts");
+    let _ = client.end();
+}
+
+#[test]
+fn nobody_becomes_a_person_over_the_protocol() {
+    let Shop { env, .. } = shop();
+    let refused = env.run(["mcp", "--by", "human:ada@example.org"]);
+    assert_eq!(refused.exit, 2, "{refused}");
+    assert!(refused.stderr.contains("is a person"), "{refused}");
+    let ask = json!({"statement": "Tests of payments need the clock to stand still.", "cites": ["pr:1"], "format": "json"});
+    let by = |env: &ken_testkit::test_env::TestEnv, client: &mut Client| {
+        let recorded = client.call("ken_record", ask.clone())["structuredContent"].clone();
+        let id = recorded["id"].as_str().unwrap().to_owned();
+        let entry = env.run(["show", &id, "--format", "json"]).success().json();
+        let _ = env.run(["retract", &id, "--reason", "withdrawn"]).success();
+        entry["created"]["by"].clone()
+    };
+    let mut client = Client::older(&env, "human:ada@example.org");
+    assert_eq!(by(&env, &mut client), "agent:human-ada-example.org");
+    let _ = client.end();
+    let mut client = Client::start(
+        env.ken()
+            .arg("mcp")
+            .env("KEN_ACTOR", "human:ada@example.org"),
+    );
+    client.shake_hands("Some Editor");
+    assert_eq!(by(&env, &mut client), "agent:some-editor");
+    let _ = client.end();
+    let mut client = Client::start(env.ken().args(["mcp", "--by", "agent:nightly"]));
+    client.shake_hands("claude-code");
+    assert_eq!(by(&env, &mut client), "agent:nightly");
+    let _ = client.end();
+}
+
+#[test]
+fn a_conversation_is_the_named_run_the_session_or_the_only_one() {
+    let Shop { env, lesson, .. } = shop();
+    let show = json!({"id": lesson});
+    let open = [
+        "run",
+        "open",
+        "review-1",
+        "--agent",
+        "claude-code",
+        "--witness",
+        "orchestrator",
+    ];
+    let _ = env.run(open).success();
+    let mut client = Client::start(env.ken().arg("mcp").env("KEN_RUN", "review-1"));
+    client.shake_hands("claude-code");
+    let _ = client.said("ken_get", show.clone());
+    assert_eq!(run_of(&env, "agent:claude-code")["run"], "review-1");
+    let _ = client.end();
+
+    let mut session = Client::start(env.ken().arg("mcp").env("CODEX_THREAD_ID", "thread-7"));
+    session.shake_hands("codex-mcp-client");
+    let _ = session.said("ken_get", show.clone());
+    let first = run_of(&env, "agent:codex");
+    let _ = session.end();
+    let mut again = Client::start(env.ken().arg("mcp").env("CODEX_THREAD_ID", "thread-7"));
+    again.shake_hands("codex-mcp-client");
+    let thanks = again.said("ken_feedback", json!({"id": lesson, "helpful": true}));
+    assert!(
+        thanks.starts_with("noted"),
+        "it was shown to this thread before: {thanks}"
+    );
+    let _ = again.end();
+    let mut alone = Client::older(&env, "codex-mcp-client");
+    let _ = alone.said("ken_get", show);
+    assert_eq!(
+        run_of(&env, "agent:codex")["run"],
+        first["run"],
+        "the only one there is"
+    );
+    let _ = alone.end();
+}
+
+#[test]
+fn secrets_are_refused_or_replaced_and_hidden_text_is_set_apart() {
+    let Shop { env, .. } = shop();
+    let samples = of_every_rule(7);
+    let sample = samples.iter().find(|it| it.rule == "github-token").unwrap();
+    let statement = format!(
+        "Deployments take the token {} from the environment.",
+        sample.text
+    );
+    let ask = json!({"statement": statement, "cites": ["pr:1"]});
+    let mut client = Client::older(&env, "claude-code");
+    let told = client.refused("ken_record", ask.clone());
+    assert!(told.contains("seems to hold a secret"), "{told}");
+    assert!(told.contains("next: remove the secret"), "{told}");
+    assert!(!told.contains(sample.secret()), "{told}");
+    let hidden =
+        json!({"statement": "Queues are drained\u{200b}\u{202e} at midnight.", "cites": ["pr:1"]});
+    let told = client.said("ken_record", hidden);
+    assert!(told.contains("set apart"), "{told}");
+    let id = told.split(['[', ']']).nth(1).unwrap().to_owned();
+    let told = client.refused("ken_get", json!({"id": id}));
+    assert!(told.contains("is set apart"), "{told}");
+    let _ = client.end();
+
+    let mut client = Client::start(env.ken().args(["mcp", "--redact"]));
+    client.shake_hands("claude-code");
+    let told = client.said("ken_record", ask);
+    assert!(told.contains("a secret in it was replaced"), "{told}");
+    let id = told.split(['[', ']']).nth(1).unwrap().to_owned();
+    let shown = client.said("ken_get", json!({"id": id}));
+    assert!(shown.contains("[REDACTED:"), "{shown}");
+    let ended = client.end();
+    assert!(!ended.stderr.contains(sample.secret()));
+}

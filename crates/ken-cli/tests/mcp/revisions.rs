@@ -1,0 +1,371 @@
+//! Every tool, resource and prompt, and what is refused, in both revisions.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::{SPLIT, Shop, shop};
+
+/// Asks for everything there is.
+fn everything(shop: &Shop, client: &mut Client) {
+    let Shop { env, lesson, norm } = shop;
+    let found = client.said("ken_search", json!({"query": "split a refused charge"}));
+    assert!(
+        found.contains(&format!("[{lesson}] learning, candidate")),
+        "{found}"
+    );
+    assert!(found.contains("ken_get shows all of one"), "{found}");
+    let nothing = client.said(
+        "ken_search",
+        json!({"query": "kubernetes ingress certificates"}),
+    );
+    assert!(
+        nothing.contains("checked knowledge base, no relevant entries found"),
+        "{nothing}"
+    );
+
+    let all = client.said("ken_get", json!({"id": lesson, "history": true}));
+    for told in [
+        format!("[{lesson}] learning, candidate, confidence 0.50, holds, from human: {SPLIT}"),
+        "  at: src/pay.rs#Ledger::charge\n".to_owned(),
+        "  cites: pr:142 (human:ada@example.org, 2026-01-02)\n".to_owned(),
+        "  history: 2026-01-02 human:ada@example.org proposed: A charge".to_owned(),
+    ] {
+        assert!(all.contains(&told), "{told}\n{all}");
+    }
+    let read = client.read(&format!("ken://entry/{lesson}"));
+    assert!(read.contains("  cites: pr:142"), "{read}");
+    assert!(!read.contains("  history: "), "{read}");
+
+    let statement = "A refund empties the ledger before anybody locks it.";
+    let record = json!({"statement": statement, "kind": "bug", "anchors": ["src/pay.rs"], "cites": ["test:refund_twice"], "tags": ["pay"]});
+    let recorded = client.said("ken_record", record.clone());
+    assert!(recorded.starts_with("recorded as [L-"), "{recorded}");
+    assert_eq!(
+        client.said("ken_record", record),
+        recorded,
+        "asked again, it answers the same"
+    );
+    let listed = env
+        .run(["list", "--kind", "bug", "--format", "json"])
+        .success();
+    assert_eq!(listed.stdout.lines().count(), 1, "{listed}");
+
+    let thanks = client.said("ken_feedback", json!({"id": lesson, "helpful": true}));
+    assert!(
+        thanks.starts_with(&format!("noted for [{lesson}]")),
+        "{thanks}"
+    );
+
+    let checked = client.said("ken_check", json!({"paths": ["src/pay.rs"]}));
+    assert!(
+        checked.contains(&format!("[{norm}] commit-norm")),
+        "{checked}"
+    );
+    assert!(
+        checked.contains(&format!("[{lesson}] learning")),
+        "{checked}"
+    );
+    resources_and_prompts(shop, client);
+}
+
+fn resources_and_prompts(Shop { env, lesson, norm }: &Shop, client: &mut Client) {
+    let index = client.read("ken://index");
+    assert!(
+        index.contains(&format!("[{lesson}] learning, candidate: A charge")),
+        "{index}"
+    );
+    env.write("src/new.rs", "fn new() {}\n");
+    env.write("src/pay.rs", &format!("{}\n", env.read("src/pay.rs")));
+    for uri in ["ken://briefing", "ken://briefing/root"] {
+        let briefing = client.read(uri);
+        assert!(briefing.contains(&format!("[{norm}]")), "{uri}: {briefing}");
+        assert!(
+            briefing.contains("## Knowledge Applied"),
+            "{uri}: {briefing}"
+        );
+    }
+    let research = client.prompt("research", json!({"task": "Pay in parts"}));
+    assert!(research.contains("call `ken_search`") && research.contains("Pay in parts"));
+    let review = client.prompt("review", json!({"task": "Look at charges"}));
+    assert!(review.contains(&format!("[{norm}]")), "{review}");
+    let capture = client.prompt("capture", json!({"task": "Charges are split"}));
+    assert!(capture.contains("call `ken_record` once"), "{capture}");
+    assert!(capture.ends_with(ken_core::surface::KNOWLEDGE_APPLIED));
+}
+
+#[test]
+fn ui_09_the_older_revision_has_every_tool_resource_and_prompt() {
+    let shop = shop();
+    let mut client = Client::older(&shop.env, "claude-code");
+    everything(&shop, &mut client);
+    let answer = client.ask("resources/read", json!({"uri": "ken://briefing/elsewhere"}));
+    assert_eq!(answer["error"]["code"], -32002);
+    let ended = client.end();
+    assert_eq!((ended.exit, ended.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn ui_06_the_newer_revision_has_every_tool_resource_and_prompt() {
+    let shop = shop();
+    let mut client = Client::newer(&shop.env, "claude-code");
+    let found = client.ask("server/discover", json!({}));
+    let result = &found["result"];
+    assert!(
+        result["supportedVersions"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("2026-07-28"))
+    );
+    assert!(
+        result["instructions"]
+            .as_str()
+            .unwrap()
+            .contains("ken_search")
+    );
+    assert_eq!(
+        result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"],
+        "ken"
+    );
+    assert_eq!(result["ttlMs"], 3_600_000);
+    everything(&shop, &mut client);
+    for uri in [
+        "ken://briefing/elsewhere",
+        "ken://entry/L-zzzzzzzz",
+        "ken://entry/../x",
+    ] {
+        let answer = client.ask("resources/read", json!({"uri": uri}));
+        assert_eq!(answer["error"]["code"], -32602, "{uri}: {answer}");
+    }
+    let ended = client.end();
+    assert_eq!((ended.exit, ended.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn tools_are_listed_as_they_are() {
+    let shop = shop();
+    let mut client = Client::older(&shop.env, "claude-code");
+    let listed = client.ask("tools/list", json!({}));
+    let mut told = String::new();
+    for tool in listed["result"]["tools"].as_array().unwrap() {
+        let word = |key: &str| tool[key].as_str().unwrap_or_default().to_owned();
+        let _ = writeln!(
+            told,
+            "{}: {}. {}",
+            word("name"),
+            word("title"),
+            word("description")
+        );
+        let required = &tool["inputSchema"]["required"];
+        for (name, property) in tool["inputSchema"]["properties"].as_object().unwrap() {
+            let must = required
+                .as_array()
+                .is_some_and(|it| it.contains(&json!(name)));
+            let mark = if must { "!" } else { "" };
+            let says = property["description"].as_str().unwrap_or_default();
+            let kind = property["type"].as_str().unwrap_or_default();
+            let _ = writeln!(told, "  {name}{mark} {kind} {says}");
+        }
+    }
+    assert_eq!(
+        told.lines()
+            .map(str::trim_end)
+            .collect::<Vec<_>>()
+            .join("\n"),
+        LISTED.trim()
+    );
+    let _ = client.end();
+}
+
+const LISTED: &str = "
+ken_search: Search project knowledge. Find lessons, decisions, norms and pitfalls of this repository, checked against its code. Use before editing unfamiliar code and after an unexpected failure.
+  detail string concise is a line each
+  format string
+  include_stale boolean Also what the code contradicts
+  kinds array Only these, such as bug, decision, incident, spike
+  limit integer
+  paths array Files or folders in hand, below the repository
+  query! string Goal, technology and problem in your words, or an error
+  tags array Only under one of these
+ken_get: Show one entry. Show all of an entry.
+  format string
+  history boolean Also what happened to it
+  id! string L-7k2f5qm3, or ken://entry/L-7k2f5qm3
+ken_record: Record a finding. Record one durable thing you found out about this project, with what shows it.
+  anchors array Code it rests on: path#symbol, path:10-20 or path
+  cites! array What shows it: commit:HASH, pr:N, test:NAME, doc:PATH, transcript:ID
+  format string
+  kind string learning, decision, convention, bug, pattern, anti-pattern, technique, incident
+  statement! string One to three sentences, general, without secrets
+  tags array
+  verify array Steps that check it
+ken_feedback: Say whether an entry helped. Say whether an entry you were shown helped.
+  format string
+  helpful! boolean
+  id! string
+ken_check: Check a change. What applies to these paths, or the change since base (default: uncommitted work): norms, entries, and knowledge it would invalidate.
+  base string Revision the change begins at
+  format string
+  paths array
+";
+
+#[test]
+fn ret_52_a_search_is_narrowed_by_kinds_and_tags() {
+    let shop = shop();
+    let mut client = Client::older(&shop.env, "codex-mcp-client");
+    let mut ids = |more: Value| -> Vec<String> {
+        let mut ask = json!({"query": "split a refused charge", "format": "json"});
+        ask.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let result = client.call("ken_search", ask);
+        assert_eq!(result["content"], json!([]), "never both");
+        assert_eq!(result["structuredContent"]["schema"], "ken.search.v1");
+        let results = result["structuredContent"]["results"].as_array().unwrap();
+        results
+            .iter()
+            .map(|it| it["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let lesson = vec![shop.lesson];
+    assert_eq!(ids(json!({"kinds": ["learning"]})), lesson);
+    assert_eq!(ids(json!({"kinds": ["bug", "learning"]})), lesson);
+    assert_eq!(
+        ids(json!({"kinds": ["bug", "decision"]})),
+        Vec::<String>::new()
+    );
+    assert_eq!(ids(json!({"tags": ["auth", "pay"]})), lesson);
+    assert_eq!(ids(json!({"tags": ["auth"]})), Vec::<String>::new());
+    let wrong = client.refused("ken_search", json!({"query": "x", "kinds": ["lesson"]}));
+    assert!(
+        wrong.contains("`lesson` is not a kind; known: technique"),
+        "{wrong}"
+    );
+    let _ = client.end();
+}
+
+#[test]
+fn ret_18_all_the_project_recorded_is_searched_however_old() {
+    let shop = shop();
+    shop.env.wait_days(900);
+    let mut client = Client::older(&shop.env, "claude-code");
+    let found = client.said("ken_search", json!({"query": "split a refused charge"}));
+    assert!(found.contains(&shop.lesson), "{found}");
+    let _ = client.end();
+}
+
+#[test]
+fn inj_21_lines_come_first_and_all_of_one_on_request() {
+    let shop = shop();
+    let mut client = Client::older(&shop.env, "cursor-vscode");
+    let line = client.said("ken_search", json!({"query": "split a refused charge"}));
+    assert!(!line.contains("  at: "), "{line}");
+    let full = client.said(
+        "ken_search",
+        json!({"query": "split a refused charge", "detail": "full"}),
+    );
+    assert!(full.contains("  at: src/pay.rs#Ledger::charge"), "{full}");
+    let _ = client.end();
+}
+
+#[test]
+fn a_change_is_told_what_it_invalidates() {
+    let shop = shop();
+    let code = shop.env.read("src/pay.rs");
+    let mut client = Client::older(&shop.env, "zed");
+    let clean = client.said("ken_check", json!({}));
+    assert!(!clean.contains(&shop.lesson), "{clean}");
+    let changed = code.replace("fn charge(&mut self", "fn charge(&mut self, twice: bool");
+    assert_ne!(changed, code);
+    shop.env.write("src/pay.rs", &changed);
+    for ask in [
+        json!({}),
+        json!({"base": "HEAD"}),
+        json!({"base": "main", "paths": ["src"]}),
+    ] {
+        let told = client.said("ken_check", ask.clone());
+        assert!(told.contains("the change invalidates:"), "{ask}: {told}");
+        assert!(
+            told.contains(&format!("[{}] A charge", shop.lesson)),
+            "{ask}: {told}"
+        );
+        assert!(
+            told.contains("src/pay.rs#Ledger::charge changed"),
+            "{ask}: {told}"
+        );
+        assert!(told.contains(&format!("[{}]", shop.norm)), "{ask}: {told}");
+    }
+    let object = client.call("ken_check", json!({"format": "json"}));
+    let object = &object["structuredContent"];
+    assert_eq!(object["schema"], "ken.check.v1");
+    assert_eq!(object["invalid"][0]["id"], shop.lesson);
+    let gone = client.said("ken_search", json!({"query": "split a refused charge"}));
+    assert!(
+        gone.contains("1 entry withheld: the code changed"),
+        "{gone}"
+    );
+    let stale = json!({"query": "split a refused charge", "include_stale": true});
+    assert!(client.said("ken_search", stale).contains(&shop.lesson));
+    for base in ["nowhere", "--output=/tmp/x", "a\u{0}b"] {
+        let _ = client.refused("ken_check", json!({"base": base}));
+    }
+    let _ = client.end();
+}
+
+#[test]
+fn what_cannot_be_recorded_says_what_to_change() {
+    let shop = shop();
+    let mut client = Client::older(&shop.env, "opencode");
+    let sound = "Tests of payments need the clock to stand still.";
+    for (ask, said) in [
+        (
+            json!({"statement": sound, "cites": []}),
+            "next: give `cites`",
+        ),
+        (
+            json!({"statement": sound, "cites": ["pr:1"], "kind": "lesson"}),
+            "is not a kind",
+        ),
+        (
+            json!({"statement": sound, "cites": ["pr:1"], "anchors": ["src/pay.rs#nothing"]}),
+            "src/pay.rs#nothing",
+        ),
+        (
+            json!({"statement": "", "cites": ["pr:1"]}),
+            "statement is empty",
+        ),
+        (
+            json!({"statement": "x ".repeat(5_000), "cites": ["pr:1"]}),
+            "statement has",
+        ),
+    ] {
+        let told = client.refused("ken_record", ask.clone());
+        assert!(told.contains(said), "{ask}: {told}");
+    }
+    let norm = json!({"statement": sound, "cites": ["pr:1"], "kind": "commit-norm"});
+    let norm = client.said("ken_record", norm);
+    assert!(
+        norm.contains("set apart until a person looked at it"),
+        "{norm}"
+    );
+    let missing = client.refused("ken_get", json!({"id": "L-zzzzzzzz"}));
+    assert!(
+        missing.contains("next: `ken_search` finds entries and their ids"),
+        "{missing}"
+    );
+    let ended = client.end();
+    assert_eq!(ended.stderr, "");
+}
+
+#[test]
+fn without_a_ledger_the_agent_is_told_how_to_get_one() {
+    let env = ken_testkit::test_env::TestEnv::new(env!("CARGO_BIN_EXE_ken")).in_git();
+    let mut client = Client::older(&env, "claude-code");
+    let told = client.refused("ken_search", json!({"query": "anything"}));
+    assert_eq!(
+        told,
+        "there is no ledger here\nnext: run `ken init` at the top of the repository"
+    );
+    assert_eq!(client.end().exit, Some(0));
+}
