@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::block::BOM;
 use crate::Agent;
 
 const SCHEMA: &str = "ken.setup.record.v1";
@@ -63,7 +64,23 @@ impl Record {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let record: Self = serde_json::from_str(text).ok()?;
-        (record.schema == SCHEMA).then_some(record)
+        let is_sound = record.schema == SCHEMA && record.has_only_blanks();
+        is_sound.then_some(record)
+    }
+
+    /// Returns the folders that were made for the file, outermost first.
+    pub fn folders(&self) -> impl DoubleEndedIterator<Item = &str> {
+        let above = |folder: &&String| self.path.starts_with(&format!("{folder}/"));
+        self.folders.iter().filter(above).map(String::as_str)
+    }
+
+    /// Returns whether a removal would write nothing but blanks.
+    ///
+    /// Records are shared: one that would have other text written than was there is nobody's.
+    fn has_only_blanks(&self) -> bool {
+        let texts = self.blank.iter().chain([&self.lead]);
+        let mut texts = texts.chain(self.inner.values());
+        texts.all(|text| text.chars().all(|c| c.is_whitespace() || c == BOM))
     }
 
     /// Returns the text to keep.
@@ -114,4 +131,35 @@ impl Record {
 )]
 fn is_false(it: &bool) -> bool {
     !it
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_would_write_a_strangers_text_is_none() {
+        let sound = r#"{"schema": "ken.setup.record.v1", "path": ".mcp.json", "blank": " \n"}"#;
+        assert!(Record::parse(sound).is_some());
+        for text in [
+            r#"{"schema": "ken.setup.record.v1", "blank": "{\"hooks\": {}}"}"#,
+            r#"{"schema": "ken.setup.record.v1", "lead": "x"}"#,
+            r#"{"schema": "ken.setup.record.v1", "inner": {"": "\"x\": 1"}}"#,
+            r#"{"schema": "ken.setup.record.v2"}"#,
+            "<<<<<<< HEAD",
+        ] {
+            assert_eq!(Record::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_folders_above_the_file_are_its_folders() {
+        let text = r#"{"schema": "ken.setup.record.v1", "path": ".claude/skills/ken/SKILL.md",
+            "folders": [".claude", "src", ".claude/skills", ".claude/skills/kenx"]}"#;
+        let record = Record::parse(text).expect("a record");
+        assert_eq!(
+            record.folders().collect::<Vec<_>>(),
+            [".claude", ".claude/skills"]
+        );
+    }
 }
