@@ -57,7 +57,7 @@ fn check(name: &'static str, status: Health, message: String, fix: Option<&str>)
 fn standing(plan: Plan, agents: &[Agent]) -> Check {
     let bad: Vec<&Step> = plan.steps.iter().filter(|it| !it.is_fine()).collect();
     if bad.is_empty() {
-        let message = format!("{} know of Ken", shown::names(agents));
+        let message = format!("set up for {}", shown::names(agents));
         return check("agents", Health::Ok, message, None);
     }
     let words = bad.iter().map(|step| {

@@ -3,6 +3,8 @@
 //! A record is written before its file and removed after it: whatever is interrupted, nothing of Ken's is left that no record
 //! knows.
 
+use std::collections::BTreeSet;
+
 use ken_agents::Agent;
 use ken_agents::setup::{self, After, Change, Piece, Record, Standing, Target, target_at, targets};
 use ken_engine::root_files::RootFiles;
@@ -149,15 +151,20 @@ impl Plan {
     /// Does it; returns the paths that were changed, and says of each that could not be why.
     pub(crate) fn apply(&mut self) -> Result<Vec<String>, Failure> {
         let mut done = Vec::new();
+        let known = records(&self.files)?;
+        let known = known.iter().flat_map(|it| it.folders().map(str::to_owned));
+        let mut made: BTreeSet<String> = known.collect();
         for step in &mut self.steps {
-            if step.trouble.is_some() {
+            let is_as_it_was =
+                step.change.after == After::Same && step.change.record == step.record;
+            if step.trouble.is_some() || is_as_it_was {
                 continue;
             }
             if self.files.read(step.target.path) != Ok(step.before.clone()) {
                 step.trouble = Some("it changed while you were asked".to_owned());
                 continue;
             }
-            apply(&self.files, step)?;
+            apply(&self.files, step, &mut made)?;
             if step.change.after != After::Same {
                 done.push(step.target.path.to_owned());
             }
@@ -209,16 +216,15 @@ fn is_link_to_agents(files: &RootFiles, path: &str) -> bool {
         })
 }
 
-fn apply(files: &RootFiles, step: &Step) -> Result<(), Failure> {
+/// Does one step; `made` are the folders that Ken made for any file, which go with the last file in them.
+fn apply(files: &RootFiles, step: &Step, made: &mut BTreeSet<String>) -> Result<(), Failure> {
     let path = step.target.path;
     let kept = step.record_path();
     let mut record = step.change.record.clone();
     if let (After::Text(_), Some(record)) = (&step.change.after, &mut record) {
-        for folder in files.make_folders(path)? {
-            if !record.folders.contains(&folder) {
-                record.folders.push(folder);
-            }
-        }
+        made.extend(files.make_folders(path)?);
+        let above = |folder: &&String| path.starts_with(&format!("{folder}/"));
+        record.folders = made.iter().filter(above).cloned().collect();
     }
     if let Some(record) = &record
         && step.record.as_ref() != Some(record)
@@ -231,9 +237,8 @@ fn apply(files: &RootFiles, step: &Step) -> Result<(), Failure> {
         After::Text(text) => files.write(path, text)?,
         After::Gone => {
             files.remove(path)?;
-            let made = step.record.iter().flat_map(Record::folders);
-            let made: Vec<&str> = made.collect();
-            files.remove_empty_folders(made.into_iter())?;
+            let own: Vec<&str> = step.record.iter().flat_map(Record::folders).collect();
+            files.remove_empty_folders(own.into_iter())?;
         }
     }
     if record.is_none() && step.record.is_some() {

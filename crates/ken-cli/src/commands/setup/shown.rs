@@ -154,7 +154,7 @@ fn action(step: &Step) -> &'static str {
     match &step.change.after {
         After::Same => "leave",
         After::Gone => "delete",
-        After::Text(_) if step.change.record.is_none() => "clear",
+        After::Text(_) if step.change.record.is_none() => "restore",
         After::Text(_) if step.before.is_none() => "create",
         After::Text(_) if step.change.pieces.iter().any(is_stale) => "update",
         After::Text(_) => "add to",
@@ -183,7 +183,7 @@ fn parts(step: &Step) -> String {
 pub(super) fn diff(session: &mut Session<'_>, plan: &Plan, way: Way) -> Result<Exit, Failure> {
     if session.is_json() {
         object(session, plan, way, false)?;
-        return Ok(exit(plan, way));
+        return Ok(exit(plan));
     }
     for step in plan.steps.iter().filter(|it| it.is_change()) {
         let before = step.before.as_deref().unwrap_or_default();
@@ -203,12 +203,12 @@ pub(super) fn diff(session: &mut Session<'_>, plan: &Plan, way: Way) -> Result<E
         session.printer.text(lines.header(&from, &to))?;
     }
     left_alone(session, plan)?;
-    Ok(exit(plan, way))
+    Ok(exit(plan))
 }
 
-fn exit(plan: &Plan, way: Way) -> Exit {
+/// Something that was to be written or taken out and was not is a finding.
+fn exit(plan: &Plan) -> Exit {
     let is_stuck = plan.steps.iter().any(|step| !troubles(step).is_empty());
-    let _ = way;
     if is_stuck { Exit::Refused } else { Exit::Fine }
 }
 
@@ -221,7 +221,7 @@ pub(super) fn done(
 ) -> Result<Exit, Failure> {
     if session.is_json() {
         object(session, plan, way, true)?;
-        return Ok(exit(plan, way));
+        return Ok(exit(plan));
     }
     let files = counted(done.len() as u64, "file", "files");
     let said = match way {
@@ -236,7 +236,7 @@ pub(super) fn done(
             session.printer.hint(line)?;
         }
     }
-    Ok(exit(plan, way))
+    Ok(exit(plan))
 }
 
 /// Returns what a person has to do before an agent uses what was written.
