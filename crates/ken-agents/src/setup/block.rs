@@ -96,7 +96,7 @@ impl Wish {
     fn toml(&self, text: &str, table: &str, key: &str) -> Standing {
         let parsed: toml_edit::DocumentMut = match text.trim_start_matches(BOM).parse() {
             Ok(parsed) => parsed,
-            Err(error) => return Standing::Unreadable(first_line(&error.to_string())),
+            Err(error) => return Standing::Unreadable(last_line(&error.to_string())),
         };
         if parsed.get(table).is_some_and(|it| it.get(key).is_some()) {
             return Standing::ByHand;
@@ -116,9 +116,9 @@ impl Wish {
 /// What some editors write before a text.
 pub(super) const BOM: char = '\u{feff}';
 
-fn first_line(text: &str) -> String {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.last().unwrap_or_default().to_owned()
+fn last_line(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.next_back().unwrap_or_default().to_owned()
 }
 
 /// Says how a block stands.

@@ -14,8 +14,8 @@ fn held(below: &str, files: &[File]) {
     for File { path, text } in files {
         let at = folder().join(below).join(path);
         if is_blessed {
-            std::fs::create_dir_all(at.parent().unwrap()).unwrap();
-            std::fs::write(&at, text).unwrap();
+            std::fs::create_dir_all(at.parent().expect("it is there")).expect("it is there");
+            std::fs::write(&at, text).expect("it is there");
         }
         let there = std::fs::read_to_string(&at).unwrap_or_default();
         assert_eq!(&there, text, "{}: KEN_BLESS=1 writes it anew", at.display());

@@ -58,7 +58,8 @@ fn value(newline: &'static str) -> impl Strategy<Value = String> {
         prop_oneof![
             array.prop_map(|(items, trailing, blank)| {
                 let items = items.into_iter().map(|(a, it, b)| format!("{a}{it}{b}"));
-                bracketed(["[", "]"], items.collect(), trailing, &blank)
+                let items: Vec<String> = items.collect();
+                bracketed(["[", "]"], &items, trailing, &blank)
             }),
             object.prop_map(|(members, trailing, blank)| {
                 let mut seen: Vec<String> = Vec::new();
@@ -70,13 +71,13 @@ fn value(newline: &'static str) -> impl Strategy<Value = String> {
                         seen.push(key);
                     }
                 }
-                bracketed(["{", "}"], items, trailing, &blank)
+                bracketed(["{", "}"], &items, trailing, &blank)
             }),
         ]
     })
 }
 
-fn bracketed([open, close]: [&str; 2], items: Vec<String>, trailing: bool, blank: &str) -> String {
+fn bracketed([open, close]: [&str; 2], items: &[String], trailing: bool, blank: &str) -> String {
     let comma = if trailing && !items.is_empty() {
         ","
     } else {

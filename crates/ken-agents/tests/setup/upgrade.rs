@@ -9,12 +9,12 @@ use crate::{every_target, installed, left, standings};
 ///
 /// The older build waited five seconds for hooks, started the server under another argument and had other words.
 fn aged(path: &str, text: &str, record: &Record) -> (String, Record) {
-    let target = target_at(path).unwrap();
+    let target = target_at(path).expect("it is there");
     if !path.ends_with(".json") {
         let old = if path.ends_with(".toml") {
             text.replace("args = [\"mcp\"]\n", "args = [\"serve\"]\n")
         } else if let Some(at) = text.find("ken:begin") {
-            let line = at + text[at..].find('\n').unwrap() + 1;
+            let line = at + text[at..].find('\n').expect("it is there") + 1;
             format!("{}an older line\n{}", &text[..line], &text[line..])
         } else {
             format!("an older line\n{text}")
@@ -35,12 +35,12 @@ fn aged(path: &str, text: &str, record: &Record) -> (String, Record) {
         record = record.replace(&new, &old);
     }
     assert!(!standings(&target, Some(&old), Record::parse(&record).as_ref()).is_empty());
-    (old, Record::parse(&record).unwrap())
+    (old, Record::parse(&record).expect("it is there"))
 }
 
 /// Returns the hashes of the entries of a file that holds only Ken's, in its order.
 fn sums(text: &str) -> Vec<String> {
-    let value: serde_json::Value = serde_json::from_str(text).unwrap();
+    let value: serde_json::Value = serde_json::from_str(text).expect("it is there");
     let mut found = Vec::new();
     for name in ["mcpServers", "mcp", "context_servers"] {
         found.extend(value[name].get("ken").map(sum));
@@ -57,18 +57,18 @@ fn sum(value: &serde_json::Value) -> String {
 
 /// Puts the right hash into the marks of a text that was changed.
 fn resummed(text: &str) -> String {
-    let at = text.find("sha=").unwrap() + 4;
+    let at = text.find("sha=").expect("it is there") + 4;
     let old = &text[at..at + 16];
     let content = match text.find("ken:file") {
         Some(_) => {
-            let stamp = text.trim_end().rfind('\n').unwrap() + 1;
+            let stamp = text.trim_end().rfind('\n').expect("it is there") + 1;
             text[..stamp].to_owned()
         }
         None => {
-            let begin = text.find("ken:begin").unwrap();
-            let start = begin + text[begin..].find('\n').unwrap() + 1;
-            let end = text.rfind("ken:end").unwrap();
-            let end = text[..end].rfind('\n').unwrap() + 1;
+            let begin = text.find("ken:begin").expect("it is there");
+            let start = begin + text[begin..].find('\n').expect("it is there") + 1;
+            let end = text.rfind("ken:end").expect("it is there");
+            let end = text[..end].rfind('\n').expect("it is there") + 1;
             text[start..end].to_owned()
         }
     };

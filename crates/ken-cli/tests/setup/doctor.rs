@@ -22,9 +22,14 @@ fn told(env: &TestEnv) -> String {
 }
 
 fn in_home(env: &TestEnv, path: &str, text: &str) {
-    let path = env.root().parent().unwrap().join("home").join(path);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
+    let path = env
+        .root()
+        .parent()
+        .expect("it is there")
+        .join("home")
+        .join(path);
+    fs::create_dir_all(path.parent().expect("it is there")).expect("it is there");
+    fs::write(path, text).expect("it is there");
 }
 
 #[test]

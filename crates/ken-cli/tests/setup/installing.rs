@@ -183,6 +183,19 @@ fn another_clone_can_take_it_out() {
 }
 
 #[test]
+fn what_ken_tells_agents_is_no_knowledge_to_import() {
+    let env = repository();
+    env.write(
+        "AGENTS.md",
+        "# Ours\n\n- Always run `make lint` before a commit.\n",
+    );
+    let _ = env.run(["setup", "claude"]).success();
+    let audit = env.run(["audit", "--format", "json"]);
+    assert!(audit.stdout.contains("make lint"), "{audit}");
+    assert!(!audit.stdout.contains("ken_search"), "{audit}");
+}
+
+#[test]
 fn uninstall_takes_it_out_too() {
     let env = repository();
     env.write("AGENTS.md", "# Ours\n");

@@ -72,8 +72,9 @@ pub(in super::super) fn cut(document: &Document<'_>, node: &Node, index: usize) 
         let last = node.items.get(index.checked_sub(1)?)?;
         document.comma(last.range.end..item.range.start)
     });
-    let mut doomed = vec![before..item.range.end];
-    doomed.extend(comma.map(|at| at..at + 1));
+    let blanks_and_item = before..item.range.end;
+    let comma = comma.map(|at| at..at + 1);
+    let mut doomed: Vec<_> = comma.into_iter().chain([blanks_and_item]).collect();
     doomed.sort_by_key(|range| range.start);
     let mut text = document.text.to_owned();
     for range in doomed.into_iter().rev() {

@@ -76,16 +76,18 @@ impl Json {
             Self::Bool(it) => it.to_string(),
             Self::List(items) => {
                 let written = items.iter().map(|it| it.written(layout, &deeper));
+                let written: Vec<String> = written.collect();
                 let is_inline = layout.is_inline || is_flat(items);
-                wrapped(["[", "]"], written.collect(), is_inline, layout, indent)
+                wrapped(["[", "]"], &written, is_inline, layout, indent)
             }
             Self::Object(members) => {
                 let written = members.iter().map(|(key, value)| {
                     let value = value.written(layout, &deeper);
                     format!("{}: {value}", quoted(key))
                 });
+                let written: Vec<String> = written.collect();
                 let is_inline = layout.is_inline;
-                wrapped(["{", "}"], written.collect(), is_inline, layout, indent)
+                wrapped(["{", "}"], &written, is_inline, layout, indent)
             }
         }
     }
@@ -100,7 +102,7 @@ impl Json {
 
 fn wrapped(
     [open, close]: [&str; 2],
-    items: Vec<String>,
+    items: &[String],
     is_inline: bool,
     layout: Layout<'_>,
     indent: &str,

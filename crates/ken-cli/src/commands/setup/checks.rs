@@ -28,7 +28,7 @@ pub(in crate::commands) fn checks(session: &Session<'_>) -> Result<Vec<Check>, F
     }
     let mut all = Vec::new();
     if !agents.is_empty() {
-        all.push(standing(Plan::install(files, &agents)?, &agents));
+        all.push(standing(&Plan::install(files, &agents)?, &agents));
     }
     all.extend(
         configurations
@@ -54,7 +54,7 @@ fn check(name: &'static str, status: Health, message: String, fix: Option<&str>)
 }
 
 /// Says how what setup wrote stands.
-fn standing(plan: Plan, agents: &[Agent]) -> Check {
+fn standing(plan: &Plan, agents: &[Agent]) -> Check {
     let bad: Vec<&Step> = plan.steps.iter().filter(|it| !it.is_fine()).collect();
     if bad.is_empty() {
         let message = format!("set up for {}", shown::names(agents));

@@ -115,6 +115,11 @@ fn carry_out(
         shown::object(session, &plan, way, false)?;
     } else if can_answer {
         session.printer.talk("Nothing was written.")?;
+        if way == Way::In {
+            session
+                .printer
+                .hint("`ken setup` does it whenever you like")?;
+        }
     } else {
         session
             .printer
