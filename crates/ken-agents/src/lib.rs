@@ -4,6 +4,7 @@
 
 mod agent;
 mod moment;
+pub mod setup;
 
 pub use agent::Agent;
 pub use moment::Moment;

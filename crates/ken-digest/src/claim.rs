@@ -11,6 +11,7 @@ use crate::block::{Block, BlockKind, blocks};
 use crate::forms;
 use crate::mention::{Mention, MentionKind, is_command, mentions};
 use crate::modality::{Modality, is_instruction, spoken};
+use crate::own::without_own;
 use crate::sentence::sentences;
 use crate::source::SourceKind;
 use crate::topic;
@@ -54,6 +55,7 @@ pub struct Found {
 
 /// Returns what a document claims, in order.
 pub fn claims(source: SourceKind, text: &str) -> Vec<Found> {
+    let text = &*without_own(text);
     let mut found = match source {
         SourceKind::Decision => forms::decision(text),
         SourceKind::Reviewer => forms::reviewer(text),

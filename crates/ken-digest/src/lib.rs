@@ -9,6 +9,7 @@ mod claim;
 mod forms;
 mod mention;
 mod modality;
+mod own;
 mod sentence;
 mod source;
 mod topic;

@@ -7,7 +7,7 @@
 //! Reading order: [`engine`] holds the ledger and its index together, [`entries`] the verbs,
 //! [`lookup`] the questions, [`search`] and [`brief`] what answers them, [`model`] which model helps, [`judge`] who is asked where Ken cannot tell, [`validity`] whether code bears entries out,
 //! [`runs`] who was shown what and what follows from it, [`sync`] what people edit by hand, [`upkeep`] packing, blanking and
-//! recovery, [`init`] coming and going.
+//! recovery, [`init`] coming and going, [`root_files`] files of others that Ken writes to.
 
 pub mod audit;
 pub mod brief;
@@ -35,6 +35,7 @@ pub mod norms;
 pub mod notice;
 pub mod pairs;
 pub mod promotion;
+pub mod root_files;
 pub mod runs;
 pub mod scoring;
 pub mod search;

@@ -8,7 +8,10 @@ use super::Cli;
 
 /// Commands by task; each stands in exactly one group.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Start and stop", &["init", "audit", "import", "uninstall"]),
+    (
+        "Start and stop",
+        &["init", "setup", "audit", "import", "uninstall"],
+    ),
     (
         "Digest documents",
         &["reduce", "reflect", "stage", "reweave"],

@@ -17,6 +17,7 @@ mod pairs;
 mod promotion;
 mod runs;
 mod search;
+mod setup;
 mod upkeep;
 mod validity;
 mod words;
@@ -49,6 +50,7 @@ pub(crate) use runs::{
     PolicyArgs, RunCommand,
 };
 pub(crate) use search::{BriefArgs, BrowseArgs, HandArgs, ScoringCommand, SearchArgs, Share};
+pub(crate) use setup::{InitArgs, SetupArgs};
 pub(crate) use upkeep::{
     BlankArgs, CompletionsArgs, ExportArgs, ExportForm, FrictionCommand, IndexCommand,
     LedgerCommand, ManArgs, RecordArgs, RecoverArgs, SyncArgs, UninstallArgs,
@@ -140,7 +142,10 @@ pub(crate) enum Top {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Make a ledger at the top of this repository, or in this folder
-    Init,
+    Init(InitArgs),
+    /// Tell coding agents about Ken: instructions, MCP server, hooks and a skill
+    #[command(after_help = setup::SETUP_HELP)]
+    Setup(SetupArgs),
     /// Say what is wrong with the knowledge this repository keeps already; writes nothing
     Audit(DocumentsArgs),
     /// Take the sound claims of documents in: CLAUDE.md, AGENTS.md, rules, decisions …

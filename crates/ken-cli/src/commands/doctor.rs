@@ -3,7 +3,7 @@
 use ken_engine::upkeep::{Check, Health};
 use serde::Serialize;
 
-use super::Session;
+use super::{Session, setup};
 use crate::failure::{Exit, Failure};
 use crate::print::{BAD, GOOD, WARN, styled};
 
@@ -14,7 +14,8 @@ struct DoctorObject<'a> {
 }
 
 pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
-    let checks = session.read(|engine| Ok(engine.doctor()?))?;
+    let mut checks = session.read(|engine| Ok(engine.doctor()?))?;
+    checks.extend(setup::checks(session)?);
     let worst = checks
         .iter()
         .map(|check| check.status)

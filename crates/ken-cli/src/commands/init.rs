@@ -1,8 +1,9 @@
-//! `ken init`: makes a ledger, shows what was written and what to do next.
+//! `ken init`: makes a ledger, tells agents about it where somebody says so, and shows what to do next.
 
 use serde::Serialize;
 
-use super::Session;
+use super::{Session, setup};
+use crate::args::InitArgs;
 use crate::failure::{Exit, Failure};
 use crate::print::{counted, visible};
 
@@ -16,7 +17,7 @@ struct InitObject {
     in_git: bool,
 }
 
-pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(session: &mut Session<'_>, args: &InitArgs) -> Result<Exit, Failure> {
     let surroundings = &session.surroundings;
     let made = ken_engine::init::init(&surroundings.start, &surroundings.git)?;
     let root = made.root.display().to_string();
@@ -28,12 +29,14 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
             written,
             in_git,
         })?;
+        setup::after_init(session, args)?;
         return Ok(Exit::Fine);
     }
     if made.written.is_empty() {
         session
             .printer
             .talk(format_args!("Ken is already at home in {root}"))?;
+        setup::after_init(session, args)?;
         return Ok(Exit::Fine);
     }
     let files = counted(made.written.len() as u64, "file", "files");
@@ -50,6 +53,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
             "This folder is not in git: knowledge stays here. `ken uninstall` takes the files out.",
         )?;
     }
+    setup::after_init(session, args)?;
     offer(session)?;
     Ok(Exit::Fine)
 }

@@ -58,6 +58,7 @@ mod run;
 mod scan;
 mod scoring;
 mod search;
+mod setup;
 mod show;
 mod stage;
 mod status;
@@ -140,7 +141,8 @@ impl Session<'_> {
     fn verb(&mut self, verb: Verb) -> Result<Exit, Failure> {
         self.check_format(&verb)?;
         match verb {
-            Verb::Init => init::run(self),
+            Verb::Init(args) => init::run(self, &args),
+            Verb::Setup(args) => setup::run(self, &args),
             Verb::Audit(args) => audit::run(self, &args),
             Verb::Import(args) => import::run(self, &args),
             Verb::Reduce(args) => reduce::run(self, &args),

@@ -1,11 +1,11 @@
-//! `ken uninstall`: takes out what `ken init` put in.
+//! `ken uninstall`: takes out what `ken init` and `ken setup` put in.
 
 use std::path::Path;
 
 use ken_engine::init::Knowledge;
 use serde::Serialize;
 
-use super::Session;
+use super::{Session, setup};
 use crate::args::UninstallArgs;
 use crate::failure::{Exit, Failure};
 
@@ -22,13 +22,12 @@ pub(super) fn run(session: &mut Session<'_>, args: &UninstallArgs) -> Result<Exi
     } else {
         Knowledge::Keep
     };
+    let told = setup::before_uninstall(session)?;
     let surroundings = &session.surroundings;
     let done = ken_engine::init::uninstall(&surroundings.start, &surroundings.git, knowledge)?;
-    let removed: Vec<String> = done
-        .removed
-        .iter()
-        .map(|path| from_here(path, &surroundings.start))
-        .collect();
+    let removed = done.removed.iter();
+    let removed = removed.map(|path| from_here(path, &surroundings.start));
+    let removed: Vec<String> = told.into_iter().chain(removed).collect();
     if session.is_json() {
         session.printer.json(&UninstallObject {
             schema: "ken.uninstall.v1",

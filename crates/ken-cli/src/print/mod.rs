@@ -158,6 +158,18 @@ impl Printer {
         Ok(())
     }
 
+    /// Asks a person and returns the answer; nothing answered is an end of input, which is no.
+    pub(crate) fn ask(&mut self, question: &str) -> Result<String, Failure> {
+        self.flush()?;
+        self.say(question);
+        let mut line = String::new();
+        let read = io::stdin().read_line(&mut line);
+        match read.map_err(|e| Failure::io("cannot read the answer", &e))? {
+            0 => Ok("no".to_owned()),
+            _ => Ok(line.trim().to_owned()),
+        }
+    }
+
     /// Says what to do next, to people only.
     pub(crate) fn hint(&mut self, text: impl Display) -> Result<(), Failure> {
         if self.quiet || self.is_json(Format::Text) {

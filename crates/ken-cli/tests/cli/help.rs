@@ -14,6 +14,7 @@ fn help_groups_commands_by_task() {
 
     Start and stop:
       init           Make a ledger at the top of this repository, or in this folder
+      setup          Tell coding agents about Ken: instructions, MCP server, hooks and a skill
       audit          Say what is wrong with the knowledge this repository keeps already; writes nothing
       import         Take the sound claims of documents in: CLAUDE.md, AGENTS.md, rules, decisions …
       uninstall      Take out what `init` put in; knowledge stays unless told otherwise

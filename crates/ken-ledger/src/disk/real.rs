@@ -40,6 +40,65 @@ impl RealDir {
         })
     }
 
+    /// Creates a directory and those above it; returns those that were not there, outermost first.
+    pub fn make_dirs(&self, path: &str) -> io::Result<Vec<String>> {
+        let mut made = Vec::new();
+        let mut above = String::new();
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            if !above.is_empty() {
+                above.push('/');
+            }
+            above.push_str(part);
+            match self.open_each(&above) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.create_dirs(&above)?;
+                    made.push(above.clone());
+                }
+                other => drop(other?),
+            }
+        }
+        Ok(made)
+    }
+
+    /// Removes a directory that is empty; returns whether it did.
+    pub fn remove_empty_dir(&self, path: &str) -> io::Result<bool> {
+        let (holder, name) = match self.holder(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            other => other?,
+        };
+        let mut inside = match self.open_each(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            other => other?.entries()?,
+        };
+        if inside.next().is_some() {
+            return Ok(false);
+        }
+        holder.remove_dir(name)?;
+        Ok(true)
+    }
+
+    /// Does what [`Dir::replace_via`] does; a file that was there keeps its permissions.
+    pub fn replace_alike(&self, temporary: &str, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let there = match self.open(path, OpenOptions::new().read(true)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            other => Some(other?.metadata()?.permissions()),
+        };
+        match self.remove(temporary) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let options = &mut OpenOptions::new();
+        let mut file = self.open(temporary, options.write(true).create_new(true))?;
+        if let Some(permissions) = there {
+            file.set_permissions(permissions)?;
+        }
+        file.write_all(bytes)?;
+        file.sync_data()?;
+        drop(file);
+        self.rename(temporary, path)?;
+        self.sync_dir(parent(path))
+    }
+
     fn components<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a str> {
         self.prefix
             .split('/')

@@ -1,0 +1,54 @@
+//! What is published with the repository is what the source writes.
+
+use std::path::{Path, PathBuf};
+
+use ken_agents::setup::plugin::{self, File, REGISTRY_DESCRIPTION_CHARS_MAX};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../integrations")
+}
+
+/// Compares, or with `KEN_BLESS=1` rewrites.
+fn held(below: &str, files: &[File]) {
+    let is_blessed = std::env::var_os("KEN_BLESS").is_some();
+    for File { path, text } in files {
+        let at = folder().join(below).join(path);
+        if is_blessed {
+            std::fs::create_dir_all(at.parent().expect("it is there")).expect("it is there");
+            std::fs::write(&at, text).expect("it is there");
+        }
+        let there = std::fs::read_to_string(&at).unwrap_or_default();
+        assert_eq!(&there, text, "{}: KEN_BLESS=1 writes it anew", at.display());
+    }
+}
+
+#[test]
+fn the_claude_code_plugin_is_as_the_source_writes_it() {
+    let files = plugin::claude_code();
+    held("claude-code", &files);
+    let at = |name: &str| {
+        let file = files.iter().find(|it| it.path.ends_with(name)).unwrap();
+        serde_json::from_str::<serde_json::Value>(&file.text).unwrap()
+    };
+    assert_eq!(at("plugin.json")["name"], "ken");
+    let plugins = &at("marketplace.json")["plugins"];
+    assert_eq!(plugins[0]["source"], "./plugins/ken");
+    let command = &at("hooks/hooks.json")["hooks"]["SessionStart"][0]["hooks"][0]["command"];
+    assert_eq!(command, "ken hook claude-code start");
+    assert_eq!(at(".mcp.json")["mcpServers"]["ken"]["args"][0], "mcp");
+}
+
+#[test]
+fn the_registry_entry_names_no_package_that_does_not_exist() {
+    let file = plugin::registry();
+    held("mcp-registry", std::slice::from_ref(&file));
+    let server: serde_json::Value = serde_json::from_str(&file.text).unwrap();
+    for absent in ["packages", "remotes"] {
+        assert!(server.get(absent).is_none());
+    }
+    let name = server["name"].as_str().unwrap();
+    assert_eq!(name.matches('/').count(), 1);
+    let about = server["description"].as_str().unwrap();
+    assert!(about.chars().count() <= REGISTRY_DESCRIPTION_CHARS_MAX);
+    assert!(server["$schema"].as_str().unwrap().contains("2025-12-11"));
+}

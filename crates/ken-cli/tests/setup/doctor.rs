@@ -1,0 +1,91 @@
+//! What `ken doctor` finds about agents.
+
+use std::fs;
+
+use ken_testkit::test_env::TestEnv;
+
+use crate::repository;
+
+/// Returns the lines of `ken doctor` about agents.
+fn told(env: &TestEnv) -> String {
+    let run = env.run(["doctor"]).success();
+    let own = ["agents", "doubled", "halves", "path", "do:"];
+    let is_own = |line: &&str| {
+        own.iter()
+            .any(|name| line.split_whitespace().any(|word| word == *name))
+    };
+    run.stdout
+        .lines()
+        .filter(is_own)
+        .map(|line| format!("{line}\n"))
+        .collect()
+}
+
+fn in_home(env: &TestEnv, path: &str, text: &str) {
+    let path = env
+        .root()
+        .parent()
+        .expect("it is there")
+        .join("home")
+        .join(path);
+    fs::create_dir_all(path.parent().expect("it is there")).expect("it is there");
+    fs::write(path, text).expect("it is there");
+}
+
+#[test]
+fn where_no_agent_is_set_up_there_is_nothing_to_say() {
+    assert_eq!(told(&repository()), "");
+}
+
+#[test]
+fn a_ken_that_is_not_on_path_or_another_is_told() {
+    let env = repository();
+    let _ = env.run(["setup", "zed"]).success();
+    insta::assert_snapshot!(told(&env), @"
+    ok       agents         set up for Zed
+    warning  path           agents start `ken`, and PATH has none
+                            do: put the folder of this program on PATH
+    ");
+    let folder = env.root().parent().unwrap().join("bin");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("ken"), "#!/bin/sh\n").unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(folder.join("ken"), fs::Permissions::from_mode(0o755)).unwrap();
+        let env = env.env("PATH", &format!("{}:/usr/bin:/bin", folder.display()));
+        let told = told(&env);
+        assert!(
+            told.contains("warning  path           agents start another ken: "),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn stale_doubled_and_halved_installations_are_told() {
+    let env = repository();
+    let _ = env.run(["setup", "claude", "codex"]).success();
+    let plugin = r#"{"enabledPlugins": {"ken@ken": true, "other@x": true}}"#;
+    in_home(&env, ".claude/settings.json", plugin);
+    in_home(
+        &env,
+        ".codex/config.toml",
+        "[mcp_servers.ken]\ncommand = 'ken'\n",
+    );
+    fs::remove_file(env.root().join(".codex/hooks.json")).unwrap();
+    let agents = env.read("AGENTS.md");
+    env.write("AGENTS.md", &agents.repeat(2));
+    insta::assert_snapshot!(told(&env), @"
+    warning  agents         AGENTS.md (doubled), .codex/hooks.json (missing)
+                            do: ken setup --check
+    warning  doubled        Claude Code has Ken's MCP server in .mcp.json and the plugin turned on in ~/.claude/settings.json, and hooks in .claude/settings.json and the plugin turned on in ~/.claude/settings.json
+                            do: take one out; `ken setup --remove` takes out what is in the repository
+    warning  doubled        Codex has Ken's MCP server in .codex/config.toml and ~/.codex/config.toml
+                            do: take one out; `ken setup --remove` takes out what is in the repository
+    warning  halves         Codex has the server but not the hooks: nothing is told by itself, and no run is witnessed
+                            do: ken setup codex
+    warning  path           agents start `ken`, and PATH has none
+                            do: put the folder of this program on PATH
+    ");
+}
