@@ -23,6 +23,7 @@ use ken_engine::guard::{Guard, GuardHome};
 use ken_engine::judge::JudgeHome;
 use ken_engine::promotion::GlobalHome;
 use ken_engine::runs::Reader;
+use ken_engine::usage::Surface;
 use ken_engine::world::{FixedWorld, SystemWorld};
 use ken_engine::{Engine, GitEnv, World};
 
@@ -54,6 +55,8 @@ pub(crate) struct Surroundings {
     by: Option<Actor>,
     run: Option<String>,
     redact: bool,
+    /// Through what Ken is asked here: the command line unless whoever serves another says so.
+    pub(crate) surface: Surface,
 }
 
 impl Surroundings {
@@ -94,6 +97,7 @@ impl Surroundings {
             by,
             run,
             redact: global.redact,
+            surface: Surface::default(),
         })
     }
 

@@ -12,6 +12,7 @@ mod modality;
 mod sentence;
 mod source;
 mod topic;
+pub mod transcript;
 mod words;
 
 pub use claim::{CLAIMS_MAX, Found, claims};

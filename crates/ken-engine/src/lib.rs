@@ -42,6 +42,7 @@ pub mod sync;
 pub mod together;
 mod tombstone;
 pub mod upkeep;
+pub mod usage;
 pub mod validity;
 pub mod verify;
 pub mod view;

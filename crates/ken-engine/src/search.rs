@@ -132,6 +132,18 @@ impl Answer {
         portion.page(&findings)
     }
 
+    /// Returns how many tokens all hits would take in full.
+    #[must_use]
+    pub fn whole_tokens(&self) -> usize {
+        let all = Portion {
+            cap: self.hits.len(),
+            budget: usize::MAX,
+            tier: Some(Tier::Full),
+            role: None,
+        };
+        self.page(all).tokens
+    }
+
     /// Returns the hit that is `id`.
     #[must_use]
     pub fn hit(&self, id: EntryId) -> Option<&Hit> {

@@ -45,6 +45,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "feedback",
             "extract",
             "lift",
+            "stats",
             "confidence",
         ],
     ),

@@ -16,6 +16,7 @@ mod pairs;
 mod promotion;
 mod runs;
 mod search;
+mod stats;
 mod upkeep;
 mod validity;
 mod words;
@@ -33,8 +34,8 @@ pub(crate) use entry::{
 pub(crate) use filter::ListArgs;
 pub(crate) use guard::{QuarantineCommand, RevokeArgs, ScanArgs, ScanMode};
 pub(crate) use health::{
-    CaptureArgs, DistilArgs, HealthCommand, MaintainArgs, MaintainCommand, MaintainPolicyArgs,
-    ReviewArgs,
+    CaptureAgent, CaptureArgs, DistilArgs, HealthCommand, MaintainArgs, MaintainCommand,
+    MaintainPolicyArgs, ReviewArgs,
 };
 pub(crate) use help::command;
 pub(crate) use judge::{EndpointArgs, ExtractArgs, JudgeArgs, JudgeCommand, SetJudge};
@@ -47,6 +48,7 @@ pub(crate) use runs::{
     PolicyArgs, RunCommand,
 };
 pub(crate) use search::{BriefArgs, BrowseArgs, HandArgs, ScoringCommand, SearchArgs, Share};
+pub(crate) use stats::StatsArgs;
 pub(crate) use upkeep::{
     BlankArgs, CompletionsArgs, ExportArgs, ExportForm, FrictionCommand, IndexCommand,
     LedgerCommand, ManArgs, RecordArgs, RecoverArgs, SyncArgs, UninstallArgs,
@@ -157,7 +159,7 @@ pub(crate) enum Verb {
     /// Add an entry, or many from JSON lines
     #[command(after_long_help = entry::ADD_EXAMPLES)]
     Add(Box<AddArgs>),
-    /// Write down a problem that was solved, what solved it and what shows it
+    /// Write down a problem that was solved and what solved it, or take what a transcript shows
     #[command(visible_alias = "compound", after_long_help = health::CAPTURE_EXAMPLES)]
     Capture(Box<CaptureArgs>),
     /// List entries, newest first
@@ -182,6 +184,8 @@ pub(crate) enum Verb {
     Feedback(FeedbackArgs),
     /// Show what entries are worth: outcomes of work with them and without
     Lift(LiftArgs),
+    /// Show what was asked, what came of it and how work went
+    Stats(StatsArgs),
     /// Look after how far using an entry is believed to help
     #[command(subcommand)]
     Confidence(ConfidenceCommand),

@@ -1,6 +1,6 @@
 //! Asking the ledgers, one way for every surface: what this repository knows, below it what the global ledger adds.
 //!
-//! What an agent is about to be shown is written down first.
+//! What an agent is about to be shown is written down first. What was asked is counted, in numbers.
 
 mod global;
 
@@ -12,6 +12,7 @@ use ken_engine::Engine;
 use ken_engine::brief::Brief;
 use ken_engine::runs::Reader;
 use ken_engine::search::{Answer, Portion, Search};
+use ken_engine::usage::{Answered, Asked};
 
 use crate::failure::Failure;
 use crate::world::Surroundings;
@@ -81,6 +82,7 @@ impl Asker<'_> {
             let shown = page.shown.iter().chain(global.shown()).map(|it| it.id);
             engine.note_shown(reader, &shown.collect::<Vec<EntryId>>(), How::Pull)?;
         }
+        self.count(engine, Asked::Search, &answer, &[&page], &global);
         Ok(Found {
             search,
             answer,
@@ -109,11 +111,56 @@ impl Asker<'_> {
             let shown: Vec<EntryId> = global.shown().iter().map(|it| it.id).collect();
             engine.note_shown(reader, &shown, How::Brief)?;
         }
+        let pages = [&brief.norms, &known];
+        self.count(engine, Asked::Brief, &brief.known, &pages, &global);
         Ok(Briefed {
             brief,
             known,
             global,
         })
+    }
+}
+
+impl Asker<'_> {
+    /// Counts an answer.
+    fn count(
+        self,
+        engine: &Engine,
+        asked: Asked,
+        answer: &Answer,
+        pages: &[&Page],
+        global: &Beside,
+    ) {
+        let added = global.overlay.as_ref().map(|it| &it.page);
+        let pages = || pages.iter().copied().chain(added);
+        let beside = |page: &Page| page.shown.len();
+        let tokens: usize = pages().map(|page| page.tokens).sum();
+        let known: usize = answer
+            .hits
+            .iter()
+            .filter(|hit| pages().any(|page| page.shown.iter().any(|it| it.id == hit.entry.id)))
+            .count();
+        let shown: usize = pages().map(beside).sum();
+        // Norms and what the global ledger adds are shown as they are: nothing of them is spared.
+        let others: usize = pages()
+            .flat_map(|page| &page.shown)
+            .filter(|it| answer.hit(it.id).is_none())
+            .map(|it| it.tokens)
+            .sum();
+        let whole = if answer.hits.is_empty() {
+            others
+        } else {
+            answer.whole_tokens() + others
+        };
+        let answered = Answered {
+            asked,
+            hits: answer.hits.len() + shown - known,
+            shown,
+            withheld: answer.withheld.len(),
+            tokens,
+            whole,
+        };
+        engine.count(self.surroundings.surface, answered);
     }
 }
 

@@ -59,6 +59,7 @@ mod scoring;
 mod search;
 mod show;
 mod stage;
+mod stats;
 mod status;
 mod supersede;
 mod sync;
@@ -88,6 +89,7 @@ use crate::print::{self, Printer};
 use crate::world::Surroundings;
 
 pub(crate) use show::versions;
+pub(crate) use stats::span as stats_span;
 
 /// What every command has at hand.
 #[derive(Debug)]
@@ -157,6 +159,7 @@ impl Session<'_> {
             Verb::Observe(args) => observe::run(self, *args),
             Verb::Feedback(args) => feedback::run(self, &args),
             Verb::Lift(args) => lift::run(self, &args),
+            Verb::Stats(args) => stats::run(self, &args),
             Verb::Confidence(command) => confidence::run(self, command),
             Verb::Cite(args) => cite::run(self, args),
             Verb::Confirm(args) => confirm::run(self, &args),

@@ -2,6 +2,7 @@
 //! held against the ledger and decided about.
 
 mod audit;
+mod capture;
 mod digestion;
 mod planted;
 
