@@ -1,7 +1,7 @@
 //! The `ken` program: arguments in, an exit code out.
 //!
 //! Nothing is decided here. [`args`] says what can be typed, [`commands`] asks the engine ([`asking`] where entries are sought),
-//! [`mod@print`] is the only road to stdout and stderr but for [`browse`], which has the screen, [`failure`] sorts what went wrong, [`world`]
+//! [`mod@print`] is the only road to stdout and stderr but for [`browse`], which has the screen, [`failure`] sorts what went wrong, [`logging`] sets up what the environment asks for, [`world`]
 //! turns the environment into what the engine needs.
 
 mod args;
@@ -9,6 +9,9 @@ mod asking;
 mod browse;
 mod commands;
 mod failure;
+mod logging;
+#[cfg(feature = "otel")]
+mod otel;
 mod print;
 mod world;
 
@@ -16,5 +19,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    commands::run(&arguments).into()
+    let logging = logging::start();
+    let exit = commands::run(&arguments);
+    drop(logging);
+    exit.into()
 }

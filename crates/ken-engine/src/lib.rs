@@ -48,6 +48,12 @@ pub mod verify;
 pub mod view;
 pub mod world;
 
+/// Sends JSON to an address that a user's own configuration names.
+#[cfg(feature = "http")]
+pub mod calling {
+    pub use ken_index::{CallError, Caller, EndpointError, KeyStyle, Limits, Plain, Target};
+}
+
 pub use engine::Engine;
 pub use error::{Error, Kind};
 pub use ken_ledger::{GitEnv, check, recover, replace};

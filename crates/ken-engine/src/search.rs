@@ -29,6 +29,7 @@ use crate::model::Serving;
 use crate::scoring::Scoring;
 use crate::validity::WorkTree;
 use scorer::Scorer;
+use tracing::field::Empty;
 
 pub use asked::{Asked, from_error, from_file};
 pub use ken_index::Missed;
@@ -171,6 +172,14 @@ impl Engine {
         search: &Search,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Answer, Error> {
+        let span = tracing::info_span!(
+            "search",
+            gen_ai.operation.name = "search_memory",
+            paths = search.paths.len(),
+            hits = Empty,
+            withheld = Empty
+        );
+        let _in = span.enter();
         let (serving, found) = self.find_candidates(search, progress)?;
         let workspace = self.index.workspace()?;
         let mut scorer = Scorer {
@@ -184,6 +193,8 @@ impl Engine {
         };
         let mut answer = scorer.answer(serving.rung(), found);
         self.bring_opponents(&mut answer, &mut scorer, &workspace)?;
+        span.record("hits", answer.hits.len());
+        span.record("withheld", answer.withheld.len());
         Ok(answer)
     }
 

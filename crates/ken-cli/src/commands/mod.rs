@@ -71,7 +71,7 @@ mod version;
 use std::ffi::OsString;
 use std::fmt::Display;
 
-use clap::FromArgMatches as _;
+use clap::{ArgMatches, FromArgMatches as _};
 use ken_core::actor::Actor;
 use ken_core::entry::Entry;
 use ken_core::id::EntryId;
@@ -104,11 +104,17 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
     let mut command = args::command();
     let parsed = command
         .try_get_matches_from_mut(arguments)
-        .and_then(|matches| Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command)));
-    let cli = match parsed {
+        .and_then(|matches| {
+            let cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
+            Ok((cli, name_of(&matches)))
+        });
+    let (cli, name) = match parsed {
         Ok(cli) => cli,
         Err(error) => return print::usage(&error, arguments),
     };
+    // The name of a verb is a word of ours; what was typed behind it is not.
+    let span = tracing::info_span!("ken", command = name, exit = tracing::field::Empty);
+    let _in = span.enter();
     let mut printer = Printer::new(&cli.global);
     let outcome = Surroundings::new(&cli.global).and_then(|surroundings| {
         let surface = Surface::Top;
@@ -119,7 +125,20 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
         }
         .top(cli.command)
     });
-    printer.finish(outcome)
+    let exit = printer.finish(outcome);
+    span.record("exit", exit as u8);
+    exit
+}
+
+/// Returns the verb that was typed, also where it stands below `ken knowledge`.
+fn name_of(matches: &ArgMatches) -> String {
+    let Some((name, below)) = matches.subcommand() else {
+        return String::new();
+    };
+    match name {
+        "knowledge" => below.subcommand_name().unwrap_or(name).to_owned(),
+        name => name.to_owned(),
+    }
 }
 
 impl Session<'_> {

@@ -5,6 +5,7 @@ mod audit;
 mod capture;
 mod digestion;
 mod planted;
+mod stats;
 
 use ken_testkit::test_env::TestEnv;
 

@@ -13,6 +13,7 @@ use ken_core::text::Statement;
 use ken_digest::transcript::{self, Moment, Transcript};
 use ken_digest::{SourceKind, claims};
 use ken_guard::{TextMode, redact};
+use tracing::field::Empty;
 
 use super::{Reduced, Staged};
 use crate::engine::Engine;
@@ -130,6 +131,8 @@ impl Capture {
 impl Engine {
     /// Lets what a transcript shows or notes say wait for a decision.
     pub fn capture(&mut self, capture: &Capture) -> Result<Reduced, Error> {
+        let span = tracing::info_span!("capture", staged = Empty, known = Empty, refused = Empty);
+        let _in = span.enter();
         let root = self.place.root.clone();
         let drafts = match &capture.material {
             Material::Transcript(transcript) => {
@@ -142,7 +145,11 @@ impl Engine {
             }
             Material::Notes(text) => of_notes(capture, text),
         };
-        self.stage_captured(drafts)
+        let reduced = self.stage_captured(drafts)?;
+        span.record("staged", reduced.staged.len());
+        span.record("known", reduced.known);
+        span.record("refused", reduced.refused);
+        Ok(reduced)
     }
 
     /// Lets what a judge found in a transcript or in notes wait for a decision.
