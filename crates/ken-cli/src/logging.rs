@@ -76,7 +76,9 @@ fn targets(asked: &str) -> Result<Targets, String> {
     let mut targets = Targets::new();
     for part in asked.split(',').map(str::trim).filter(|it| !it.is_empty()) {
         let (target, level) = part.split_once('=').unwrap_or((OURS, part));
-        let level = LevelFilter::from_str(level).map_err(|_| part.to_owned())?;
+        let level = Some(level).filter(|it| !it.is_empty());
+        let level = level.and_then(|it| LevelFilter::from_str(it).ok());
+        let level = level.ok_or_else(|| part.to_owned())?;
         // Crates of others may put into their events what passes through them.
         if target.starts_with(OURS) {
             targets = targets.with_target(target, level);

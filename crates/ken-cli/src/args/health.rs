@@ -18,13 +18,12 @@ Examples:
       --anchor src/pay.rs#charge --verify \"cargo test pay\" --cite commit:3fce3b5 --tag payments
 
 Problem and solution become one claim of at most three sentences; say both so that they hold beyond the case.
-This is the way to keep what you learned: you know what mattered and what shows it.
+This is the way to keep what you learned: you know what mattered and what shows it. `ken compound` is the same.
 
   ken capture ~/.claude/projects/PROJECT/SESSION.jsonl
   ken capture notes.md
 
-What a transcript shows is found by pattern: failures that were followed by a fix, what people corrected, commands that
-came again and again. It waits until somebody decides (`ken stage`); secrets are taken out before anything is written.";
+What a transcript shows is found by pattern: failures that were followed by a fix, what people corrected, commands that came again and again. It waits until somebody decides (`ken stage`); secrets are taken out before anything is written.";
 
 /// `ken health …`.
 #[derive(Debug, Subcommand)]

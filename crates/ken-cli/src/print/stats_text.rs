@@ -64,7 +64,7 @@ pub(crate) fn dashboard(stats: &Stats, is_drawn: bool, width: usize) -> String {
         "{}\n\n",
         styled(
             BOLD,
-            format!("{} to {}, on this machine", stats.first, stats.today)
+            format!("{} to {}, this machine", stats.first, stats.today)
         )
     );
     let mut row = |name: &str, number: u64, says: &str| {
@@ -91,7 +91,7 @@ pub(crate) fn dashboard(stats: &Stats, is_drawn: bool, width: usize) -> String {
     row(
         "withheld",
         all.withheld,
-        "times a relevant entry was kept back: the code contradicts it, or nobody approved it",
+        "relevant entries kept back: contradicted by code, raw or not approved",
     );
     row("tokens", all.tokens_shown, "shown");
     row(
@@ -224,11 +224,11 @@ mod tests {
         let plain = anstream::adapter::strip_str(&dashboard(&stats(), true, 80)).to_string();
         assert_eq!(
             plain,
-            "2026-11-10 to 2026-11-16, on this machine\n\n\
+            "2026-11-10 to 2026-11-16, this machine\n\n\
              asked            50  50 searches, 0 briefings\n\
              answered         46  with 100 entries of 150 that were relevant\n\
              nothing           4  answers in which no entry was relevant enough\n\
-             withheld          0  times a relevant entry was kept back: the code contradicts…\n\
+             withheld          0  relevant entries kept back: contradicted by code, raw or n…\n\
              tokens       61 700  shown\n\
              \u{20}            40 000  not shown, thanks to cap, tiers and one-liners\n\n\
              by day     ▃    █  most 40\n\n\

@@ -136,6 +136,24 @@ fn a_counter_is_bounded() {
 #[test]
 fn people_read_numbers_with_what_they_mean() {
     let env = house();
-    insta::assert_snapshot!(env.run(["stats"]), @"");
+    insta::assert_snapshot!(env.run(["stats"]), @"
+    exit: 0
+    ----- stdout -----
+    2025-12-27 to 2026-01-02, this machine
+
+    asked             0  0 searches, 0 briefings
+    answered          0  with 0 entries of 0 that were relevant
+    nothing           0  answers in which no entry was relevant enough
+    withheld          0  relevant entries kept back: contradicted by code, raw or not approved
+    tokens            0  shown
+                      0  not shown, thanks to cap, tiers and one-liners
+
+    cli               0
+    mcp               0
+    hook              0
+
+    runs              0
+    lift      not enough runs yet (n = 0)
+    ");
     assert_eq!(env.run(["stats", "--since", "soon"]).exit, 2);
 }

@@ -182,7 +182,23 @@ impl Cause {
     }
 }
 
+/// Words of lines that are not told: what stands behind them is nobody's business, in whatever form it is written.
+const CONFIDENTIAL: [&str; 8] = [
+    "key",
+    "token",
+    "secret",
+    "passw",
+    "auth",
+    "credential",
+    "private",
+    "cookie",
+];
+
 fn added(edit: &Written) -> Option<&str> {
-    let fits = |line: &&str| line.chars().count() <= ADDED_CHARS_MAX && !line.contains('`');
+    let fits = |line: &&str| {
+        let low = line.to_lowercase();
+        let told = !CONFIDENTIAL.iter().any(|word| low.contains(word));
+        told && line.chars().count() <= ADDED_CHARS_MAX && !line.contains('`')
+    };
     edit.added.as_deref().filter(fits)
 }

@@ -1,7 +1,7 @@
 //! Transcripts of coding agents: what was asked, what was done and how it ended.
 //!
 //! Claude Code and Codex write one JSON object a line, in forms that change with every release. Whatever is not understood
-//! is passed over and counted; nothing here fails on bytes it is given. [`moments`] says what of it is worth keeping.
+//! is passed over and counted; nothing here fails on bytes it is given. [`moments()`] says what of it is worth keeping.
 
 mod claude;
 mod codex;

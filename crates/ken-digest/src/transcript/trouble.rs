@@ -70,8 +70,8 @@ fn told(line: &str) -> Option<String> {
     }
     let mut cut: String = text.chars().take(LINE_CHARS_MAX).collect();
     if cut.len() < text.len() {
-        // A word that is cut in two names something else.
-        let whole = cut.rfind(' ').unwrap_or(cut.len());
+        // A word that is cut in two names something else, and half a secret is not known as one.
+        let whole = cut.rfind(' ')?;
         cut.truncate(whole);
         cut.push_str(" …");
     }

@@ -10,9 +10,12 @@ use ken_engine::{Engine, Error};
 use serde::Serialize;
 
 use crate::args::{CaptureAgent, CaptureArgs};
-use crate::commands::{Session, extract, judge, stage};
+use crate::commands::{Session, extract, judge};
 use crate::failure::{Exit, Failure};
-use crate::print::counted;
+use crate::print::{DIM, counted, styled, visible, wrap};
+
+/// Columns before a statement.
+const INDENT: usize = 4;
 
 #[derive(Serialize)]
 struct CaptureObject<'a> {
@@ -63,10 +66,24 @@ pub(super) fn run(
         return Ok(exit);
     }
     for staged in &reduced.staged {
-        stage::line(session, staged)?;
+        show(session, staged)?;
     }
     tell(session, &capture, &reduced, spent)?;
     Ok(exit)
+}
+
+/// Shows a claim whole: somebody has to decide about it.
+fn show(session: &mut Session<'_>, staged: &Staged) -> Result<(), Failure> {
+    let width = session.printer.width();
+    let (id, kind) = (&staged.id, staged.kind.name());
+    let seen = visible(&staged.findings.join("; "));
+    session
+        .printer
+        .line(format_args!("{id}  {kind}  {}", styled(DIM, seen)))?;
+    for line in wrap(&visible(&staged.statement), width.saturating_sub(INDENT)) {
+        session.printer.line(format_args!("{:INDENT$}{line}", ""))?;
+    }
+    Ok(())
 }
 
 /// Lets the judge say what there is; where it gives no answer, what Ken finds by itself waits.
