@@ -210,35 +210,35 @@ fn acc_13_the_hand_made_capture_is_recommended_wherever_entries_come_by_themselv
     let told = env.run(["capture", "claude.jsonl"]).success();
     assert!(told.stderr.contains(hint), "{told}");
     let help = env.run(["capture", "--help"]).success().stdout;
-    assert!(help.contains("`ken compound` is the same"), "{help}");
+    assert!(help.contains("`ken compound`"), "{help}");
     assert!(
         help.contains("This is the way to keep what you learned"),
         "{help}"
     );
     // Where agents' findings became entries by themselves.
-    let _ = env.run(["run", "open", "review-1"]).success();
-    for agent in ["agent:one", "agent:two"] {
-        let _ = env
-            .run([
-                "observe",
-                "--statement",
-                "Webhooks are retried for two days by the gateway",
-                "--cite",
-                "pr:4",
-                "--by",
-                agent,
-                "--run",
-                "review-1",
-            ])
-            .success();
-    }
+    let _ = env
+        .run(["run", "open", "review-1", "--agent", "one"])
+        .success();
+    let finding = "A retried webhook is charged twice by the gateway";
+    let observe = [
+        "observe",
+        "--statement",
+        finding,
+        "--severity",
+        "9.2",
+        "--anchor",
+        "src/pay.rs",
+        "--by",
+        "agent:one",
+        "--run",
+        "review-1",
+    ];
+    let _ = env.run(observe).success();
     let closed = env
         .run(["run", "close", "review-1", "--outcome", "succeeded"])
         .success();
-    assert!(
-        closed.stdout.contains("new ") && closed.stderr.contains(hint),
-        "{closed}"
-    );
+    assert!(closed.stderr.contains(" new\n"), "{closed}");
+    assert!(closed.stderr.contains(hint), "{closed}");
 }
 
 #[test]

@@ -51,8 +51,8 @@ fn no_word_of_anybody_is_in_the_log() {
             "agent:kuducanary",
             "--run",
             "kuducanary",
-            "--cite",
-            "pr:3",
+            "--anchor",
+            "src/pay.rs",
         ],
         vec!["run", "close", "kuducanary", "--outcome", "succeeded"],
         vec![
@@ -82,6 +82,7 @@ fn no_word_of_anybody_is_in_the_log() {
         ("brief", 1),
         ("record", 3),
         ("close_run", 1),
+        ("observe", 1),
         ("capture", 1),
         ("sync", 1),
         ("verify", 1),
