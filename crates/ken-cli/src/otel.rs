@@ -182,7 +182,7 @@ fn send_all(receiver: &Receiver<Message>, caller: &Caller, name: &str) {
         let is_due =
             BATCH_MAX <= waiting.len() || GATHERED_FOR <= since.elapsed() || flushed.is_some();
         if is_due && !waiting.is_empty() {
-            let body = request(std::mem::take(&mut waiting), name).to_string();
+            let body = request(&std::mem::take(&mut waiting), name).to_string();
             // Telemetry that is lost harms nobody.
             let _ = caller.post(body.as_bytes());
         }
@@ -193,7 +193,7 @@ fn send_all(receiver: &Receiver<Message>, caller: &Caller, name: &str) {
 }
 
 /// Returns spans as a collector reads them.
-fn request(spans: Vec<Value>, name: &str) -> Value {
+fn request(spans: &[Value], name: &str) -> Value {
     let version = env!("CARGO_PKG_VERSION");
     let resource = [text("service.name", name), text("service.version", version)];
     json!({"resourceSpans": [{

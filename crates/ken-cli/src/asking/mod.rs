@@ -3,6 +3,7 @@
 //! What an agent is about to be shown is written down first. What was asked is counted, in numbers.
 
 mod global;
+mod numbers;
 
 use ken_core::id::EntryId;
 use ken_core::run::How;
@@ -12,7 +13,7 @@ use ken_engine::Engine;
 use ken_engine::brief::Brief;
 use ken_engine::runs::Reader;
 use ken_engine::search::{Answer, Portion, Search};
-use ken_engine::usage::{Answered, Asked};
+use ken_engine::usage::Asked;
 
 use crate::failure::Failure;
 use crate::world::Surroundings;
@@ -82,7 +83,7 @@ impl Asker<'_> {
             let shown = page.shown.iter().chain(global.shown()).map(|it| it.id);
             engine.note_shown(reader, &shown.collect::<Vec<EntryId>>(), How::Pull)?;
         }
-        self.count(engine, Asked::Search, &answer, &[&page], &global);
+        self.count(engine, (Asked::Search, &answer), vec![&page], &global);
         Ok(Found {
             search,
             answer,
@@ -111,8 +112,8 @@ impl Asker<'_> {
             let shown: Vec<EntryId> = global.shown().iter().map(|it| it.id).collect();
             engine.note_shown(reader, &shown, How::Brief)?;
         }
-        let pages = [&brief.norms, &known];
-        self.count(engine, Asked::Brief, &brief.known, &pages, &global);
+        let pages = vec![&brief.norms, &known];
+        self.count(engine, (Asked::Brief, &brief.known), pages, &global);
         Ok(Briefed {
             brief,
             known,
@@ -122,44 +123,16 @@ impl Asker<'_> {
 }
 
 impl Asker<'_> {
-    /// Counts an answer.
-    fn count(
+    /// Counts an answer that was shown on `pages`, and what the global ledger added.
+    fn count<'p>(
         self,
         engine: &Engine,
-        asked: Asked,
-        answer: &Answer,
-        pages: &[&Page],
-        global: &Beside,
+        (asked, answer): (Asked, &Answer),
+        mut pages: Vec<&'p Page>,
+        global: &'p Beside,
     ) {
-        let added = global.overlay.as_ref().map(|it| &it.page);
-        let pages = || pages.iter().copied().chain(added);
-        let beside = |page: &Page| page.shown.len();
-        let tokens: usize = pages().map(|page| page.tokens).sum();
-        let known: usize = answer
-            .hits
-            .iter()
-            .filter(|hit| pages().any(|page| page.shown.iter().any(|it| it.id == hit.entry.id)))
-            .count();
-        let shown: usize = pages().map(beside).sum();
-        // Norms and what the global ledger adds are shown as they are: nothing of them is spared.
-        let others: usize = pages()
-            .flat_map(|page| &page.shown)
-            .filter(|it| answer.hit(it.id).is_none())
-            .map(|it| it.tokens)
-            .sum();
-        let whole = if answer.hits.is_empty() {
-            others
-        } else {
-            answer.whole_tokens() + others
-        };
-        let answered = Answered {
-            asked,
-            hits: answer.hits.len() + shown - known,
-            shown,
-            withheld: answer.withheld.len(),
-            tokens,
-            whole,
-        };
+        pages.extend(global.overlay.as_ref().map(|it| &it.page));
+        let answered = numbers::numbers(asked, answer, &pages);
         engine.count(self.surroundings.surface, answered);
     }
 }

@@ -9,7 +9,7 @@ use ken_engine::usage::{Counts, Day, Surface};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::worth::worth_text;
-use super::{BOLD, DIM, counted, cut, styled};
+use super::{BOLD, counted, cut, styled};
 use crate::commands::stats_span;
 
 /// Columns of the names on the left.
@@ -60,82 +60,64 @@ impl Stats {
 /// Returns the dashboard; `is_drawn` where a terminal of `width` columns shows it.
 pub(crate) fn dashboard(stats: &Stats, is_drawn: bool, width: usize) -> String {
     let all = stats.all();
-    let mut text = format!(
-        "{}\n\n",
-        styled(
-            BOLD,
-            format!("{} to {}, this machine", stats.first, stats.today)
-        )
-    );
-    let mut row = |name: &str, number: u64, says: &str| {
-        let line = format!(
-            "{name:<NAME_WIDTH$}{:>NUMBER_WIDTH$}  {says}",
-            grouped(number)
-        );
+    let title = format!("{} to {}, this machine", stats.first, stats.today);
+    let mut text = format!("{}\n\n", styled(BOLD, title));
+    let mut line = |line: &str| {
         let _ = writeln!(text, "{}", cut(line.trim_end(), width));
     };
+    for (name, number, says) in asked(&all) {
+        line(&row(name, number, &says));
+    }
+    line("");
+    if is_drawn && 0 < all.asked() {
+        line(&by_day(stats, width));
+        line("");
+    }
+    let most = Surface::ALL.map(|it| stats.of(it).asked());
+    let most = most.into_iter().max().unwrap_or(0);
+    for surface in Surface::ALL {
+        let asked = stats.of(surface).asked();
+        let drawn = match is_drawn {
+            true => bar(asked, most, width),
+            false => String::new(),
+        };
+        line(&row(surface.name(), asked, &drawn));
+    }
+    line("");
+    let outcomes = stats.runs.iter();
+    let outcomes = outcomes.map(|(outcome, count)| format!("{count} {outcome}"));
+    let outcomes = outcomes.collect::<Vec<_>>().join(", ");
+    line(&row("runs", stats.runs.values().sum(), &outcomes));
+    let lift = worth_text(stats.lift);
+    line(&format!("{:<NAME_WIDTH$}{lift}", "lift"));
+    text
+}
+
+/// What was asked and what came of it, a row each.
+fn asked(all: &Counts) -> [(&'static str, u64, String); 6] {
     let kinds = format!(
         "{}, {}",
         counted(all.searches, "search", "searches"),
         counted(all.briefs, "briefing", "briefings")
     );
-    row("asked", all.asked(), &kinds);
     let shown = counted(all.shown, "entry", "entries");
-    let hits = format!("with {shown} of {} that were relevant", all.hits);
-    row("answered", all.asked() - all.empty, &hits);
-    row(
-        "nothing",
-        all.empty,
-        "answers in which no entry was relevant enough",
-    );
-    row(
-        "withheld",
-        all.withheld,
-        "relevant entries kept back: contradicted by code, raw or not approved",
-    );
-    row("tokens", all.tokens_shown, "shown");
-    row(
-        "",
-        all.tokens_not_shown,
-        "not shown, thanks to cap, tiers and one-liners",
-    );
-    if is_drawn && 0 < all.asked() {
-        let _ = writeln!(text, "\n{}", by_day(stats, width));
-    }
-    text.push('\n');
-    let most = Surface::ALL
-        .map(|it| stats.of(it).asked())
-        .into_iter()
-        .max();
-    for surface in Surface::ALL {
-        let asked = stats.of(surface).asked();
-        let number = grouped(asked);
-        let drawn = match is_drawn {
-            true => bar(asked, most.unwrap_or(0), width),
-            false => String::new(),
-        };
-        let line = format!(
-            "{:<NAME_WIDTH$}{number:>NUMBER_WIDTH$}  {drawn}",
-            surface.name()
-        );
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    let ended: u64 = stats.runs.values().sum();
-    let outcomes: Vec<String> = stats
-        .runs
-        .iter()
-        .map(|(outcome, count)| format!("{count} {outcome}"))
-        .collect();
-    let line = format!(
-        "{:<NAME_WIDTH$}{:>NUMBER_WIDTH$}  {}",
-        "runs",
-        grouped(ended),
-        outcomes.join(", ")
-    );
-    let _ = writeln!(text, "\n{}", cut(line.trim_end(), width));
-    let lift = format!("{:<NAME_WIDTH$}{}", "lift", worth_text(stats.lift));
-    let _ = writeln!(text, "{}", cut(&lift, width));
-    text
+    let shown = format!("with {shown} of {} that were relevant", all.hits);
+    let nothing = "answers in which no entry was relevant enough";
+    let withheld = "relevant entries kept back: contradicted by code, raw or not approved";
+    let spared = "not shown, thanks to cap, tiers and one-liners";
+    [
+        ("asked", all.asked(), kinds),
+        ("answered", all.asked() - all.empty, shown),
+        ("nothing", all.empty, nothing.to_owned()),
+        ("withheld", all.withheld, withheld.to_owned()),
+        ("tokens", all.tokens_shown, "shown".to_owned()),
+        ("", all.tokens_not_shown, spared.to_owned()),
+    ]
+}
+
+fn row(name: &str, number: u64, says: &str) -> String {
+    let number = grouped(number);
+    format!("{name:<NAME_WIDTH$}{number:>NUMBER_WIDTH$}  {says}")
 }
 
 /// Draws how much was asked each day; the last days where not all fit.
@@ -158,7 +140,7 @@ fn by_day(stats: &Stats, width: usize) -> String {
     let line = format!("{name:<NAME_WIDTH$}{drawn}");
     let told = format!("  most {most}");
     match line.width() + told.width() <= width {
-        true => format!("{line}{}", styled(DIM, told)),
+        true => format!("{line}{told}"),
         false => line,
     }
 }
@@ -180,7 +162,7 @@ fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if 0 < at && (digits.len() - at) % 3 == 0 {
+        if 0 < at && (digits.len() - at).is_multiple_of(3) {
             out.push(' ');
         }
         out.push(digit);

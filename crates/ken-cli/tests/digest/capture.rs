@@ -29,10 +29,10 @@ fn captured(env: &TestEnv, file: &str) -> Value {
 }
 
 fn statements(told: &Value) -> Vec<&str> {
-    let staged = told["staged"].as_array().unwrap();
+    let staged = told["staged"].as_array().expect("claims");
     staged
         .iter()
-        .map(|it| it["statement"].as_str().unwrap())
+        .map(|it| it["statement"].as_str().expect("a text"))
         .collect()
 }
 

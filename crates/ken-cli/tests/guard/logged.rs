@@ -14,6 +14,58 @@ const CANARIES: [&str; 6] = [
     "ghp_0123456789abcdefABCDEF0123456789abcd",
 ];
 
+/// What is done while somebody logs; `ID` stands for an entry.
+const RUNS: &[&[&str]] = &[
+    &[
+        "add",
+        "--kind",
+        "learning",
+        "--statement",
+        "The zebracanary is retried",
+        "--cite",
+        "pr:quaggacanary",
+        "--tag",
+        "okapicanary",
+    ],
+    &["search", "where is the zebracanary and why quaggacanary"],
+    &["search", CANARIES[5]],
+    &["brief", "the okapicanary task", "--by", "agent:kuducanary"],
+    &["run", "open", "kuducanary", "--task", "quaggacanary"],
+    &[
+        "observe",
+        "--statement",
+        "The zebracanary was seen again",
+        "--by",
+        "agent:kuducanary",
+        "--run",
+        "kuducanary",
+        "--anchor",
+        "src/pay.rs",
+    ],
+    &["run", "close", "kuducanary", "--outcome", "succeeded"],
+    &[
+        "revise",
+        "ID",
+        "--note",
+        "quaggacanary",
+        "--tag",
+        "okapicanary",
+    ],
+    &[
+        "retract",
+        "ID",
+        "--reason",
+        "false",
+        "--note",
+        "zebracanary",
+    ],
+    &["show", "okapicanary"],
+    &["capture", "notes.md"],
+    &["sync"],
+    &["verify"],
+    &["knowledge", "list"],
+];
+
 #[test]
 fn no_word_of_anybody_is_in_the_log() {
     let (env, id) = house();
@@ -26,52 +78,9 @@ fn no_word_of_anybody_is_in_the_log() {
         "notes.md",
         "- Never feed the zebracanary in `src/pay.rs`.\n",
     );
-    let secret = CANARIES[5];
-    let runs = [
-        vec![
-            "add",
-            "--kind",
-            "learning",
-            "--statement",
-            "The zebracanary is retried",
-            "--cite",
-            "pr:quaggacanary",
-            "--tag",
-            "okapicanary",
-        ],
-        vec!["search", "where is the zebracanary and why quaggacanary"],
-        vec!["search", secret],
-        vec!["brief", "the okapicanary task", "--by", "agent:kuducanary"],
-        vec!["run", "open", "kuducanary", "--task", "quaggacanary"],
-        vec![
-            "observe",
-            "--statement",
-            "The zebracanary was seen again",
-            "--by",
-            "agent:kuducanary",
-            "--run",
-            "kuducanary",
-            "--anchor",
-            "src/pay.rs",
-        ],
-        vec!["run", "close", "kuducanary", "--outcome", "succeeded"],
-        vec![
-            "revise",
-            &id,
-            "--note",
-            "quaggacanary",
-            "--tag",
-            "okapicanary",
-        ],
-        vec!["retract", &id, "--reason", "false", "--note", "zebracanary"],
-        vec!["show", "okapicanary"],
-        vec!["capture", "notes.md"],
-        vec!["sync"],
-        vec!["verify"],
-        vec!["knowledge", "list"],
-    ];
-    for arguments in &runs {
-        let _ = env.run(arguments);
+    for arguments in RUNS {
+        let arguments = arguments.iter().map(|it| it.replace("ID", &id));
+        let _ = env.run(arguments.collect::<Vec<_>>());
     }
     let told = fs::read_to_string(&log).unwrap();
     for canary in CANARIES {

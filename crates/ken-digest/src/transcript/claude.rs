@@ -69,7 +69,7 @@ fn from_user(value: &Value, content: &Value, into: &mut Builder) {
             for block in blocks {
                 match block["type"].as_str() {
                     Some("text") if typed => {
-                        asked(block["text"].as_str().unwrap_or_default(), into)
+                        asked(block["text"].as_str().unwrap_or_default(), into);
                     }
                     Some("tool_result") => result(block, &value["toolUseResult"], into),
                     Some(_) | None => {}

@@ -47,7 +47,7 @@ pub(super) fn line(value: &Value, into: &mut Builder) {
         Some("item.completed") => streamed(&value["item"], into),
         // Before there were envelopes, the first line named the session and the others were items.
         None if value["id"].is_string() && value["timestamp"].is_string() => {
-            into.session(value["id"].as_str())
+            into.session(value["id"].as_str());
         }
         Some(_) | None => item(value, into),
     }
@@ -105,7 +105,7 @@ fn event(payload: &Value, into: &mut Builder) {
         Some("user_message") => asked(payload["message"].as_str().unwrap_or_default(), into),
         Some("agent_message") => into.told(payload["message"].as_str().unwrap_or_default()),
         Some("exec_command_begin") => {
-            into.began(call, Deed::Command(shell_line(&payload["command"])))
+            into.began(call, Deed::Command(shell_line(&payload["command"])));
         }
         Some("exec_command_end") => {
             let names = ["aggregated_output", "formatted_output", "stderr"];
@@ -164,11 +164,9 @@ fn deed(name: &str, arguments: &Value) -> Deed {
     if !SHELLS.contains(&name) {
         return Deed::Other(name.to_owned());
     }
-    let command = match &arguments["command"] {
-        Value::Null => &arguments["cmd"],
-        command => command,
-    };
-    let line = shell_line(command);
+    let named = ["command", "cmd"].map(|name| &arguments[name]);
+    let command = named.into_iter().find(|it| !it.is_null());
+    let line = command.map(shell_line).unwrap_or_default();
     match line.trim_start().starts_with("apply_patch") {
         true => Deed::Edit(patched(&line)),
         false => Deed::Command(line),

@@ -11,10 +11,12 @@ use crate::topic;
 /// Times a command must have passed to be the project's way.
 const TIMES_MIN: usize = 3;
 
+/// Commands, with how often each passed and where that was last seen.
+type Ways = BTreeMap<String, (usize, usize)>;
+
 /// Returns one way for each purpose and folder: the one that passed most often.
 pub(super) fn habits(steps: &[Step]) -> Vec<Moment> {
-    let mut counts: BTreeMap<(Purpose, Option<&str>), BTreeMap<String, (usize, usize)>> =
-        BTreeMap::new();
+    let mut counts: BTreeMap<(Purpose, Option<&str>), Ways> = BTreeMap::new();
     for step in steps {
         let Step::Ran(ran) = step else { continue };
         if let (true, Some(purpose), Some(text)) =

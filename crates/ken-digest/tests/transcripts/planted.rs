@@ -184,7 +184,7 @@ impl Dice {
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % most
+        usize::try_from(self.0 >> 33).expect("31 bits fit") % most
     }
 
     fn one<T: Copy>(&mut self, of: &[T]) -> T {
