@@ -19,8 +19,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    let logging = logging::start();
-    let exit = commands::run(&arguments);
-    drop(logging);
-    exit.into()
+    // Ends after the command: what is left to be sent is sent then.
+    let _logging = logging::start();
+    commands::run(&arguments).into()
 }
