@@ -2,7 +2,7 @@
 //!
 //! Nothing is decided here. [`args`] says what can be typed, [`commands`] asks the engine ([`asking`] where entries are sought,
 //! [`mcp`] where an agent asks),
-//! [`mod@print`] is the only road to stdout and stderr but for [`browse`], which has the screen, [`failure`] sorts what went wrong, [`world`]
+//! [`mod@print`] is the only road to stdout and stderr but for [`browse`], which has the screen, [`failure`] sorts what went wrong, [`logging`] sets up what the environment asks for, [`world`]
 //! turns the environment into what the engine needs.
 
 mod args;
@@ -11,6 +11,9 @@ mod browse;
 mod commands;
 mod failure;
 mod mcp;
+mod logging;
+#[cfg(feature = "otel")]
+mod otel;
 mod print;
 mod world;
 
@@ -18,5 +21,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
+    // Ends after the command: what is left to be sent is sent then.
+    let _logging = logging::start();
     commands::run(&arguments).into()
 }

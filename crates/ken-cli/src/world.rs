@@ -26,6 +26,7 @@ use ken_engine::guard::{Guard, GuardHome};
 use ken_engine::judge::JudgeHome;
 use ken_engine::promotion::GlobalHome;
 use ken_engine::runs::Reader;
+use ken_engine::usage::Surface;
 use ken_engine::world::{FixedWorld, SystemWorld};
 use ken_engine::{Engine, GitEnv, World};
 
@@ -62,6 +63,8 @@ pub(crate) struct Surroundings {
     redact: bool,
     /// How often the ledger was opened, in a process that does so again and again.
     turns: Option<Arc<AtomicU64>>,
+    /// Through what Ken is asked here: the command line unless whoever serves another says so.
+    pub(crate) surface: Surface,
 }
 
 impl Surroundings {
@@ -103,6 +106,7 @@ impl Surroundings {
             run,
             redact: global.redact,
             turns: None,
+            surface: Surface::default(),
         })
     }
 

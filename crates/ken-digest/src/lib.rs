@@ -13,6 +13,7 @@ mod own;
 mod sentence;
 mod source;
 mod topic;
+pub mod transcript;
 mod words;
 
 pub use claim::{CLAIMS_MAX, Found, claims};

@@ -12,6 +12,7 @@ use ken_core::run::{How, Offer};
 use ken_core::score;
 use ken_core::store::{Filter, Store as _};
 use ken_core::surface::{Finding, Page, Tier};
+use tracing::field::Empty;
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -39,6 +40,13 @@ impl Engine {
         search: &Search,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Brief, Error> {
+        let span = tracing::info_span!(
+            "brief",
+            gen_ai.operation.name = "search_memory",
+            hits = Empty,
+            norms = Empty
+        );
+        let _in = span.enter();
         let mut known = self.search(search, progress)?;
         let hits = &mut known.hits;
         hits.retain(|hit| hit.entry.id.prefix() != Prefix::Norm);
@@ -46,6 +54,8 @@ impl Engine {
         let unsaid = heard.map(|hit| hit.entry.id).collect();
         let norms = self.norms_for(&search.paths)?;
         self.note_health_quickly();
+        span.record("hits", known.hits.len());
+        span.record("norms", norms.shown.len());
         Ok(Brief {
             norms,
             known,

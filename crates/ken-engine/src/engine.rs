@@ -274,6 +274,12 @@ impl Engine {
         by: &Actor,
         stricter: &mut dyn FnMut(&mut Admission),
     ) -> Result<Vec<Recorded>, Error> {
+        let span = tracing::info_span!(
+            "record",
+            gen_ai.operation.name = operation(&drafts),
+            events = drafts.len()
+        );
+        let _in = span.enter();
         let now = self.world.now();
         let seen = self.latest(now)?;
         let node = self.ledger.node(&mut *self.world)?;
@@ -323,6 +329,18 @@ impl Engine {
             node: NodeId::new(u128::MAX),
         };
         Ok(self.index.latest(limit)?)
+    }
+}
+
+/// Returns what the GenAI conventions call a write.
+fn operation(drafts: &[(Option<EventId>, Draft)]) -> &'static str {
+    let is = |name: &str| drafts.iter().any(|(_, it)| it.body.type_name() == name);
+    if is("entry.proposed") {
+        "create_memory"
+    } else if is("entry.retracted") {
+        "delete_memory"
+    } else {
+        "update_memory"
     }
 }
 

@@ -43,10 +43,17 @@ pub mod sync;
 pub mod together;
 mod tombstone;
 pub mod upkeep;
+pub mod usage;
 pub mod validity;
 pub mod verify;
 pub mod view;
 pub mod world;
+
+/// Sends JSON to an address that a user's own configuration names.
+#[cfg(feature = "http")]
+pub mod calling {
+    pub use ken_index::{CallError, Caller, EndpointError, KeyStyle, Limits, Plain, Target};
+}
 
 pub use engine::Engine;
 pub use error::{Error, Kind};

@@ -29,6 +29,7 @@ use crate::model::Serving;
 use crate::scoring::Scoring;
 use crate::validity::WorkTree;
 use scorer::Scorer;
+use tracing::field::Empty;
 
 pub use asked::{Asked, from_error, from_file};
 pub use ken_index::Missed;
@@ -132,6 +133,18 @@ impl Answer {
         portion.page(&findings)
     }
 
+    /// Returns how many tokens all hits would take in full.
+    #[must_use]
+    pub fn whole_tokens(&self) -> usize {
+        let all = Portion {
+            cap: self.hits.len(),
+            budget: usize::MAX,
+            tier: Some(Tier::Full),
+            role: None,
+        };
+        self.page(all).tokens
+    }
+
     /// Returns the hit that is `id`.
     #[must_use]
     pub fn hit(&self, id: EntryId) -> Option<&Hit> {
@@ -159,6 +172,14 @@ impl Engine {
         search: &Search,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Answer, Error> {
+        let span = tracing::info_span!(
+            "search",
+            gen_ai.operation.name = "search_memory",
+            paths = search.paths.len(),
+            hits = Empty,
+            withheld = Empty
+        );
+        let _in = span.enter();
         let (serving, found) = self.find_candidates(search, progress)?;
         let workspace = self.index.workspace()?;
         let mut scorer = Scorer {
@@ -172,6 +193,8 @@ impl Engine {
         };
         let mut answer = scorer.answer(serving.rung(), found);
         self.bring_opponents(&mut answer, &mut scorer, &workspace)?;
+        span.record("hits", answer.hits.len());
+        span.record("withheld", answer.withheld.len());
         Ok(answer)
     }
 

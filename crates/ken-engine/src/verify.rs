@@ -92,6 +92,7 @@ impl Engine {
         by: &Actor,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Verified, Error> {
+        let _in = tracing::info_span!("verify").entered();
         match scope {
             Scope::Everything => self.verify_everything(by, progress),
             Scope::Change { base, head, from } => {

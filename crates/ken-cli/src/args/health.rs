@@ -12,12 +12,18 @@ use ken_core::text::{Statement, Tag};
 use super::words;
 
 pub(super) const CAPTURE_EXAMPLES: &str = "\
-Example:
+Examples:
   ken capture --problem \"Retried payments were charged twice\" \\
       --solution \"Send the request's key with every retry\" \\
       --anchor src/pay.rs#charge --verify \"cargo test pay\" --cite commit:3fce3b5 --tag payments
 
-Problem and solution become one claim of at most three sentences; say both so that they hold beyond the case.";
+Problem and solution become one claim of at most three sentences; say both so that they hold beyond the case.
+This is the way to keep what you learned: you know what mattered and what shows it. `ken compound` is the same.
+
+  ken capture ~/.claude/projects/PROJECT/SESSION.jsonl
+  ken capture notes.md
+
+What a transcript shows is found by pattern: failures that were followed by a fix, what people corrected, commands that came again and again. It waits until somebody decides (`ken stage`); secrets are taken out before anything is written.";
 
 /// `ken health …`.
 #[derive(Debug, Subcommand)]
@@ -97,18 +103,28 @@ pub(crate) struct DistilArgs {
 /// `ken capture`.
 #[derive(Debug, Args)]
 pub(crate) struct CaptureArgs {
+    /// A transcript of Claude Code or Codex, or notes in Markdown: what it shows waits for a decision; `-` reads standard
+    /// input
+    #[arg(conflicts_with_all = ["problem", "solution", "cite", "anchor", "verify", "tag", "lens", "kind"])]
+    pub(crate) file: Option<PathBuf>,
+    /// Read FILE as a transcript of this agent, whatever it looks like
+    #[arg(long, value_name = "AGENT", requires = "file")]
+    pub(crate) agent: Option<CaptureAgent>,
+    /// Let the judge say what FILE shows (see `ken judge`)
+    #[arg(long, requires = "file")]
+    pub(crate) judge: bool,
     /// What went wrong, in a sentence
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) problem: String,
+    #[arg(long, value_name = "TEXT", required_unless_present = "file")]
+    pub(crate) problem: Option<String>,
     /// What solved it, in a sentence or two
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) solution: String,
+    #[arg(long, value_name = "TEXT", required_unless_present = "file")]
+    pub(crate) solution: Option<String>,
     /// What shows it: commit:HASH, pr:NUMBER, doc:PATH, test:NAME or transcript:HASH
     #[arg(
         long,
         visible_alias = "evidence",
         value_name = "TYPE:REF",
-        required = true
+        required_unless_present = "file"
     )]
     pub(crate) cite: Vec<Evidence>,
     /// The code it is about: PATH, PATH#SYMBOL or PATH:FIRST-LAST
@@ -126,6 +142,13 @@ pub(crate) struct CaptureArgs {
     /// What kind of knowledge it is
     #[arg(long, value_name = "KIND", default_value = "learning")]
     pub(crate) kind: CaptureKind,
+}
+
+/// Agents whose transcripts are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CaptureAgent {
+    ClaudeCode,
+    Codex,
 }
 
 /// What a solved problem may teach.

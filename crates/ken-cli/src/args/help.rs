@@ -49,6 +49,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "feedback",
             "extract",
             "lift",
+            "stats",
             "confidence",
         ],
     ),

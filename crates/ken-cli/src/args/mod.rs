@@ -18,6 +18,7 @@ mod promotion;
 mod runs;
 mod search;
 mod setup;
+mod stats;
 mod upkeep;
 mod validity;
 mod words;
@@ -35,8 +36,8 @@ pub(crate) use entry::{
 pub(crate) use filter::ListArgs;
 pub(crate) use guard::{QuarantineCommand, RevokeArgs, ScanArgs, ScanMode};
 pub(crate) use health::{
-    CaptureArgs, DistilArgs, HealthCommand, MaintainArgs, MaintainCommand, MaintainPolicyArgs,
-    ReviewArgs,
+    CaptureAgent, CaptureArgs, DistilArgs, HealthCommand, MaintainArgs, MaintainCommand,
+    MaintainPolicyArgs, ReviewArgs,
 };
 pub(crate) use help::command;
 pub(crate) use judge::{EndpointArgs, ExtractArgs, JudgeArgs, JudgeCommand, SetJudge};
@@ -51,6 +52,7 @@ pub(crate) use runs::{
 };
 pub(crate) use search::{BriefArgs, BrowseArgs, HandArgs, ScoringCommand, SearchArgs, Share};
 pub(crate) use setup::{InitArgs, SetupArgs};
+pub(crate) use stats::StatsArgs;
 pub(crate) use upkeep::{
     BlankArgs, CompletionsArgs, ExportArgs, ExportForm, FrictionCommand, IndexCommand,
     LedgerCommand, ManArgs, RecordArgs, RecoverArgs, SyncArgs, UninstallArgs,
@@ -164,7 +166,7 @@ pub(crate) enum Verb {
     /// Add an entry, or many from JSON lines
     #[command(after_long_help = entry::ADD_EXAMPLES)]
     Add(Box<AddArgs>),
-    /// Write down a problem that was solved, what solved it and what shows it
+    /// Write down a problem that was solved and what solved it, or take what a transcript shows
     #[command(visible_alias = "compound", after_long_help = health::CAPTURE_EXAMPLES)]
     Capture(Box<CaptureArgs>),
     /// List entries, newest first
@@ -189,6 +191,8 @@ pub(crate) enum Verb {
     Feedback(FeedbackArgs),
     /// Show what entries are worth: outcomes of work with them and without
     Lift(LiftArgs),
+    /// Show what was asked, what came of it and how work went
+    Stats(StatsArgs),
     /// Look after how far using an entry is believed to help
     #[command(subcommand)]
     Confidence(ConfidenceCommand),

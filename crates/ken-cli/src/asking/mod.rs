@@ -1,8 +1,9 @@
 //! Asking the ledgers, one way for every surface: what this repository knows, below it what the global ledger adds.
 //!
-//! What an agent is about to be shown is written down first.
+//! What an agent is about to be shown is written down first. What was asked is counted, in numbers.
 
 mod global;
+mod numbers;
 
 use ken_core::entry::Entry;
 use ken_core::id::EntryId;
@@ -12,7 +13,8 @@ use ken_core::surface::{self, Page};
 use ken_core::time::Date;
 use ken_engine::brief::Brief;
 use ken_engine::runs::Reader;
-use ken_engine::search::{Answer, Asked, Floor, Portion, Search};
+use ken_engine::search::{self, Answer, Floor, Portion, Search};
+use ken_engine::usage::Asked;
 use ken_engine::{Engine, Error};
 
 use crate::failure::Failure;
@@ -83,6 +85,7 @@ impl Asker<'_> {
             let shown = page.shown.iter().chain(global.shown()).map(|it| it.id);
             engine.note_shown(reader, &shown.collect::<Vec<EntryId>>(), How::Pull)?;
         }
+        self.count(engine, (Asked::Search, &answer), vec![&page], &global);
         Ok(Found {
             search,
             answer,
@@ -111,6 +114,8 @@ impl Asker<'_> {
             let shown: Vec<EntryId> = global.shown().iter().map(|it| it.id).collect();
             engine.note_shown(reader, &shown, How::Brief)?;
         }
+        let pages = vec![&brief.norms, &known];
+        self.count(engine, (Asked::Brief, &brief.known), pages, &global);
         Ok(Briefed {
             brief,
             known,
@@ -138,7 +143,7 @@ pub(crate) fn find<T>(
 }
 
 /// Returns the search of a briefing: nobody asked for these entries by name, so only what surely fits is told.
-pub(crate) fn unasked(asked: Asked, role: Option<Role>, run: String) -> Search {
+pub(crate) fn unasked(asked: search::Asked, role: Option<Role>, run: String) -> Search {
     Search {
         query: asked.text,
         paths: asked.paths,
@@ -146,6 +151,21 @@ pub(crate) fn unasked(asked: Asked, role: Option<Role>, run: String) -> Search {
         run: Some(run),
         floor: Floor::Strict,
         ..Search::default()
+    }
+}
+
+impl Asker<'_> {
+    /// Counts an answer that was shown on `pages`, and what the global ledger added.
+    fn count<'p>(
+        self,
+        engine: &Engine,
+        (asked, answer): (Asked, &Answer),
+        mut pages: Vec<&'p Page>,
+        global: &'p Beside,
+    ) {
+        pages.extend(global.overlay.as_ref().map(|it| &it.page));
+        let answered = numbers::numbers(asked, answer, &pages);
+        engine.count(self.surroundings.surface, answered);
     }
 }
 

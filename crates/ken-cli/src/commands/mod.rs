@@ -61,6 +61,7 @@ mod search;
 mod setup;
 mod show;
 mod stage;
+mod stats;
 mod status;
 mod supersede;
 mod sync;
@@ -72,7 +73,7 @@ mod version;
 use std::ffi::OsString;
 use std::fmt::Display;
 
-use clap::FromArgMatches as _;
+use clap::{ArgMatches, FromArgMatches as _};
 use ken_core::actor::Actor;
 use ken_core::entry::Entry;
 use ken_core::id::EntryId;
@@ -92,6 +93,7 @@ use crate::world::Surroundings;
 pub(crate) use add::EntryInput;
 pub(crate) use hand::below_root;
 pub(crate) use show::versions;
+pub(crate) use stats::span as stats_span;
 
 /// What every command has at hand.
 #[derive(Debug)]
@@ -106,11 +108,17 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
     let mut command = args::command();
     let parsed = command
         .try_get_matches_from_mut(arguments)
-        .and_then(|matches| Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command)));
-    let cli = match parsed {
+        .and_then(|matches| {
+            let cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
+            Ok((cli, name_of(&matches)))
+        });
+    let (cli, name) = match parsed {
         Ok(cli) => cli,
         Err(error) => return print::usage(&error, arguments),
     };
+    // The name of a verb is a word of ours; what was typed behind it is not.
+    let span = tracing::info_span!("ken", command = name, exit = tracing::field::Empty);
+    let _in = span.enter();
     let mut printer = Printer::new(&cli.global);
     let outcome = Surroundings::new(&cli.global).and_then(|surroundings| {
         let surface = Surface::Top;
@@ -121,7 +129,20 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
         }
         .top(cli.command)
     });
-    printer.finish(outcome)
+    let exit = printer.finish(outcome);
+    span.record("exit", exit as u8);
+    exit
+}
+
+/// Returns the verb that was typed, also where it stands below `ken knowledge`.
+fn name_of(matches: &ArgMatches) -> String {
+    let Some((name, below)) = matches.subcommand() else {
+        return String::new();
+    };
+    match name {
+        "knowledge" => below.subcommand_name().unwrap_or(name).to_owned(),
+        name => name.to_owned(),
+    }
 }
 
 impl Session<'_> {
@@ -162,6 +183,7 @@ impl Session<'_> {
             Verb::Observe(args) => observe::run(self, *args),
             Verb::Feedback(args) => feedback::run(self, &args),
             Verb::Lift(args) => lift::run(self, &args),
+            Verb::Stats(args) => stats::run(self, &args),
             Verb::Confidence(command) => confidence::run(self, command),
             Verb::Cite(args) => cite::run(self, args),
             Verb::Confirm(args) => confirm::run(self, &args),

@@ -165,6 +165,10 @@ fn tell(session: &mut Session<'_>, closed: &Closed) -> Result<Exit, Failure> {
     session
         .printer
         .talk(format_args!("closed as {outcome}; it touched {touched}"))?;
+    if !closed.gained.is_empty() {
+        // What came by itself is a beginning: whoever did the work knows better what mattered.
+        session.printer.hint("what you learned yourself is best told by you: `ken capture --problem … --solution … --cite …`")?;
+    }
     Ok(Exit::Fine)
 }
 

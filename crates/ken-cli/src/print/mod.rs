@@ -14,6 +14,7 @@ mod notice;
 pub(crate) mod progress;
 pub(crate) mod run_text;
 pub(crate) mod sarif;
+pub(crate) mod stats_text;
 pub(crate) mod table;
 pub(crate) mod worth;
 
@@ -102,6 +103,11 @@ impl Printer {
     /// Returns whether progress and other talk for people at a terminal is welcome.
     pub(crate) fn is_lively(&self) -> bool {
         !self.quiet && io::stderr().is_terminal()
+    }
+
+    /// Returns whether somebody looks at the answer on a terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.out.is_terminal()
     }
 
     /// Returns whether answers have colour.

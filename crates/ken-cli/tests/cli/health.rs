@@ -248,3 +248,47 @@ fn c20_what_did_not_answer_is_counted_from_events_without_the_words_of_the_quest
     let _ = env.run(["index", "rebuild"]).success();
     assert_eq!(env.run(["log", &id]).success().stdout, log);
 }
+
+#[test]
+fn tru_16_confidence_that_evidence_does_not_move_is_told() {
+    let env = repository();
+    let id = lesson(&env, "Charging twice is safe");
+    let work = |outcome: &str| {
+        let _ = env.run(["run", "open", "work", "--agent", "a"]).success();
+        let note = ["run", "note", "work", "--agent", "agent:a", "--used", &id];
+        let _ = env.run(note).success();
+        let close = [
+            "run",
+            "close",
+            "work",
+            "--outcome",
+            outcome,
+            "--quality",
+            "0.5",
+        ];
+        let _ = env.run(close).success();
+    };
+    let told = || {
+        let report = env.run(["health", "report", "--format", "json"]);
+        let report = report.success().json();
+        let all = report["recommendations"].as_array().unwrap().clone();
+        all.into_iter().find(|it| {
+            it["what"]
+                .as_str()
+                .unwrap()
+                .starts_with("confidence stays near 0.5")
+        })
+    };
+    for _ in 0..9 {
+        work("succeeded");
+        work("failed");
+    }
+    assert_eq!(told(), None, "eighteen observations are too few");
+    for _ in 0..3 {
+        work("succeeded");
+        work("failed");
+    }
+    let advice = told().expect("twenty-four say something");
+    assert!(advice["what"].as_str().unwrap().ends_with(&id), "{advice}");
+    assert_eq!(advice["command"], format!("ken show {id} --explain"));
+}

@@ -27,7 +27,7 @@ fn help_groups_commands_by_task() {
 
     Write knowledge:
       add            Add an entry, or many from JSON lines
-      capture        Write down a problem that was solved, what solved it and what shows it
+      capture        Write down a problem that was solved and what solved it, or take what a transcript shows
       revise         Word fields of an entry anew
       cite           Add evidence to an entry
       confirm        Say that an entry holds
@@ -58,6 +58,7 @@ fn help_groups_commands_by_task() {
       feedback       Say whether an entry helped
       extract        Take claims out of a transcript with the help of a judge; they become candidates
       lift           Show what entries are worth: outcomes of work with them and without
+      stats          Show what was asked, what came of it and how work went
       confidence     Look after how far using an entry is believed to help
 
     Check it:

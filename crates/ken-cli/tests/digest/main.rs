@@ -2,8 +2,10 @@
 //! held against the ledger and decided about.
 
 mod audit;
+mod capture;
 mod digestion;
 mod planted;
+mod stats;
 
 use ken_testkit::test_env::TestEnv;
 

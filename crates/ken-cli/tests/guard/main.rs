@@ -3,6 +3,7 @@
 mod attacks;
 mod canaries;
 mod commands;
+mod logged;
 
 use ken_testkit::test_env::TestEnv;
 

@@ -1,9 +1,10 @@
 //! Digestion: documents and history become claims that wait, claims that wait become entries.
 //!
-//! `reduce` lands in staging and never in the ledger; `reflect` says what staging would add, repeat or contradict;
+//! `reduce` and `capture` land in staging and never in the ledger; `reflect` says what staging would add, repeat or contradict;
 //! `accept` takes claims through the guard; `reweave` gives an entry new evidence. Each step reads what it needs from
 //! disk and can be run again: the same source gives the same claims under the same names.
 
+mod capture;
 mod history;
 mod near;
 mod reflect;
@@ -25,6 +26,7 @@ use crate::audit::{Audit, audit_at};
 use crate::engine::Engine;
 use crate::error::Error;
 
+pub use capture::{Agent, Capture, Material, MomentKind, NOTES_BYTES_MAX, TRANSCRIPT_BYTES_MAX};
 pub use near::Neighbours;
 pub use reflect::{Known, Reflection, Relation, Seen, reflect};
 pub use staging::Staged;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ken_core::actor::Actor;
 use ken_core::content::Polarity;
 use ken_core::kind::{Kind, Memory};
 use ken_core::text::comparison_words;
@@ -47,7 +48,10 @@ pub struct Staged {
     pub verify: Vec<String>,
     /// What shows it: `doc:CLAUDE.md#L12@3fce3b5`.
     pub cite: String,
-    /// What the audit found about it.
+    /// Who said so, where it was an agent: evidence is cited in its name, not in that of whoever accepts the claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Actor>,
+    /// What the audit found about it, or where it was seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
 }
@@ -70,6 +74,7 @@ impl Staged {
             depends_on: Vec::new(),
             verify: Vec::new(),
             cite,
+            by: None,
             findings: Vec::new(),
         }
     }

@@ -90,7 +90,7 @@ impl Engine {
         }
         content.polarity = staged.polarity;
         let evidence: Evidence = staged.cite.parse().map_err(|e| told(&e))?;
-        let citation = evidence.cite(by, self.now());
+        let citation = evidence.cite(staged.by.as_ref().unwrap_or(by), self.now());
         Ok(Proposal::new(
             staged.kind,
             content,

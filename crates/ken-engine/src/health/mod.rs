@@ -5,6 +5,7 @@
 //! where a threshold is reached. Both leave a file on this machine; nothing here writes to the ledger.
 
 mod errors;
+mod plateau;
 mod report;
 mod review;
 

@@ -57,6 +57,8 @@ impl Engine {
         for entry in &facts.entries {
             entries[entry.status.value as usize].1 += 1;
         }
+        let mut recommended = recommendations(facts);
+        recommended.extend(super::plateau::plateaus(facts));
         let report = Report {
             schema: "ken.health_report.v1",
             at: facts.now,
@@ -65,7 +67,7 @@ impl Engine {
             insights: insights(facts),
             outcomes: summary(facts),
             escalations: escalations(facts),
-            recommendations: recommendations(facts),
+            recommendations: recommended,
             maintenance: self.maintenance_after(&facts.outcomes)?,
         };
         self.write_local(HEALTH_FILE, &report)?;

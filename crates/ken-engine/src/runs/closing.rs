@@ -16,9 +16,11 @@ use ken_core::run::exposure::Sight;
 use ken_core::run::{Finding, Run};
 use ken_core::store::Store as _;
 use ken_core::time::{Date, Timestamp};
+use tracing::field::Empty;
 
 use super::matching::says_same;
 use super::store::Store;
+
 use crate::engine::Engine;
 use crate::error::Error;
 
@@ -61,7 +63,11 @@ impl Engine {
     /// Decides on what the ledger says: edits of entry files are absorbed by the next command that writes
     /// entries, which also brings the files of those up that this one touched.
     pub fn close_run(&mut self, id: &str, ending: &Ending, by: &Actor) -> Result<Closed, Error> {
+        let span = tracing::info_span!("close_run", touched = Empty, gained = Empty);
+        let _in = span.enter();
         let closed = self.end_run(id, ending, by)?;
+        span.record("touched", closed.closing.effects.len());
+        span.record("gained", closed.gained.len());
         self.keep_house(by);
         Ok(closed)
     }

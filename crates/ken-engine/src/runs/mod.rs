@@ -112,6 +112,7 @@ impl Engine {
 
     /// Writes down what an agent found, and which entries say so already.
     pub fn observe(&mut self, reader: &Reader, mut finding: Finding) -> Result<Run, Error> {
+        let _in = tracing::info_span!("observe").entered();
         let beyond = |milli: u16| SCALE_MILLI < milli;
         if beyond(finding.severity_milli) || beyond(finding.confidence_milli) {
             let told = "severity and confidence go from 0 to 10".to_owned();

@@ -21,6 +21,7 @@ use ken_core::store::Store as _;
 use ken_core::time::DAY_MS;
 use ken_ledger::disk::{LockGuard, Wait};
 use ken_ledger::{Dir as _, DiskError, RealDir};
+use tracing::field::Empty;
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -66,6 +67,8 @@ pub struct Synced {
 impl Engine {
     /// Absorbs hand edits, blanks copies that came back, and renders what is stale.
     pub fn sync(&mut self, bulk: BulkDeletion) -> Result<Synced, Error> {
+        let span = tracing::info_span!("sync", absorbed = Empty, rendered = Empty);
+        let _in = span.enter();
         self.scrub_returned()?;
         let before = self.notices.len();
         let gone = self.absorb(bulk)?;
@@ -80,6 +83,8 @@ impl Engine {
             .filter(|notice| matches!(notice, Notice::Absorbed { .. }))
             .count();
         let rendered = self.render_due()? + self.renew_quoting()?;
+        span.record("absorbed", absorbed);
+        span.record("rendered", rendered);
         Ok(Synced { absorbed, rendered })
     }
 

@@ -11,7 +11,11 @@ pub(in crate::commands) fn run(
     session: &mut Session<'_>,
     args: &CaptureArgs,
 ) -> Result<Exit, Failure> {
-    let statement = format!("{} {}", sentence(&args.problem)?, sentence(&args.solution)?);
+    if let Some(file) = &args.file {
+        return super::harvest::run(session, args, file);
+    }
+    let told = |text: &Option<String>| sentence(text.as_deref().unwrap_or_default());
+    let statement = format!("{} {}", told(&args.problem)?, told(&args.solution)?);
     let cite: Vec<String> = args
         .cite
         .iter()

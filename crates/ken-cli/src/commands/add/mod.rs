@@ -1,6 +1,7 @@
 //! `ken add`: one entry from flags or JSON, or many from JSON lines.
 
 mod capture;
+mod harvest;
 mod input;
 mod lines;
 

@@ -1,0 +1,371 @@
+//! `ken capture FILE`: what a transcript shows and notes say waits, once, without secrets, in the agent's name.
+
+use std::fs;
+use std::path::Path;
+
+use ken_guard::Axis;
+use ken_guard::sample::of_every_rule;
+use ken_testkit::test_env::TestEnv;
+use serde_json::{Value, json};
+
+use crate::aged;
+
+const CLAUDE: &str = include_str!("../../../ken-digest/tests/fixtures/claude.jsonl");
+const CODEX: &str = include_str!("../../../ken-digest/tests/fixtures/codex.jsonl");
+
+fn house() -> TestEnv {
+    let env = aged();
+    let _ = env.run(["init"]).success();
+    env.write("tsconfig.json", "{}\n");
+    env.write("claude.jsonl", CLAUDE);
+    env.write("codex.jsonl", CODEX);
+    env
+}
+
+fn captured(env: &TestEnv, file: &str) -> Value {
+    env.run(["capture", file, "--format", "json"])
+        .success()
+        .json()
+}
+
+fn statements(told: &Value) -> Vec<&str> {
+    let staged = told["staged"].as_array().expect("claims");
+    staged
+        .iter()
+        .map(|it| it["statement"].as_str().expect("a text"))
+        .collect()
+}
+
+#[test]
+fn ent_42_a_transcript_becomes_claims_that_wait_and_nothing_else() {
+    let env = house();
+    insta::assert_snapshot!(env.run(["capture", "claude.jsonl"]), @"
+    exit: 0
+    ----- stdout -----
+    c-c5a83b3321  convention  correction in transcript 432a8194 of claude-code, line 7
+        Use pnpm, not npm.
+    c-244670891b  technique  fix in transcript 432a8194 of claude-code, line 14
+        `pnpm test` failed with `Error: connect ECONNREFUSED 127.0.0.1:5432` until `docker compose up -d
+        db` was run.
+    c-4138e57c86  convention  correction in transcript 432a8194 of claude-code, line 16
+        Never edit files under `src/generated` by hand.
+    c-7dad25e68f  bug  fix in transcript 432a8194 of claude-code, line 24
+        `pnpm build` failed with `src/pay.ts(3,21): error TS2307: Cannot find module '@/lib/money' or
+        its corresponding type declarations.` until `tsconfig.json` got the line `\"paths\": { \"@/*\":
+        [\"src/*\"] },`.
+    c-31eecdea8d  convention  habit in transcript 432a8194 of claude-code, line 39
+        Run the tests with `pnpm test`.
+    ----- stderr -----
+    transcript of claude-code (49 lines, 2 of them not readable): 5 claims wait now; 0 waited already, 0 known, 0 rejected before, 0 refused by the guard
+    0 tokens: no model was asked
+    hint: look them through: `ken stage accept ID …` makes entries, `ken stage reject ID …` turns them down for good
+    hint: what you learned yourself is best told by you: `ken capture --problem … --solution … --cite …`
+    ");
+    assert_eq!(
+        env.run(["list"]).success().stdout,
+        "",
+        "nothing is in the ledger"
+    );
+}
+
+#[test]
+fn the_same_transcript_or_a_longer_one_brings_nothing_twice() {
+    let env = house();
+    let first = captured(&env, "claude.jsonl");
+    assert_eq!(statements(&first).len(), 5);
+    let again = captured(&env, "claude.jsonl");
+    assert_eq!(
+        (statements(&again).len(), &again["waiting"]),
+        (0, &5.into())
+    );
+    let more = json!({"type": "user", "uuid": "later", "message": {"role": "user", "content": "Always pin images by digest in this repo."}});
+    env.write("claude.jsonl", &format!("{CLAUDE}{more}\n"));
+    let longer = captured(&env, "claude.jsonl");
+    assert_eq!(
+        statements(&longer),
+        ["Always pin images by digest in this repo."]
+    );
+}
+
+#[test]
+fn what_was_rejected_or_is_known_does_not_come_again() {
+    let env = house();
+    let known = [
+        "add",
+        "--kind",
+        "convention",
+        "--statement",
+        "Use pnpm, not npm",
+        "--cite",
+        "pr:1",
+    ];
+    let _ = env.run(known).success();
+    let first = captured(&env, "claude.jsonl");
+    assert_eq!((statements(&first).len(), &first["known"]), (4, &1.into()));
+    let id = first["staged"][0]["id"].as_str().unwrap();
+    let _ = env.run(["stage", "reject", id]).success();
+    let again = captured(&env, "claude.jsonl");
+    assert_eq!(
+        (
+            &again["rejected"],
+            &again["waiting"],
+            statements(&again).len()
+        ),
+        (&1.into(), &3.into(), 0)
+    );
+}
+
+#[test]
+fn what_is_accepted_cites_the_transcript_in_the_agents_name_and_is_not_approved() {
+    let env = house();
+    let told = captured(&env, "codex.jsonl");
+    assert_eq!(
+        (&told["source"], &told["tokens"]["sent"]),
+        (&"codex".into(), &0.into())
+    );
+    let digest = told["digest"].as_str().unwrap();
+    let accepted = env
+        .run(["stage", "accept", "--format", "json"])
+        .success()
+        .json();
+    assert_eq!(accepted["entries"].as_array().unwrap().len(), 4);
+    for id in accepted["entries"].as_array().unwrap() {
+        let entry = env
+            .run(["show", id.as_str().unwrap(), "--format", "json"])
+            .success()
+            .json();
+        let citation = &entry["citations"][0];
+        assert_eq!(citation["evidence_type"], "transcript");
+        let reference = citation["evidence_ref"].as_str().unwrap();
+        assert!(reference.starts_with(digest), "{reference}");
+        assert_eq!(
+            citation["cited_by"],
+            "agent:codex/019bce9f-0a40-79e2-8351-8818e8487fb6"
+        );
+        assert_eq!(
+            (&entry["created"]["origin"], &entry["status"]["value"]),
+            (&"import".into(), &"candidate".into())
+        );
+    }
+}
+
+#[test]
+fn a_fix_rests_on_the_files_that_are_there() {
+    let env = house();
+    let told = captured(&env, "claude.jsonl");
+    let staged = told["staged"].as_array().unwrap();
+    let fix = staged
+        .iter()
+        .find(|it| it["kind"] == "bug")
+        .expect("a fix by an edit");
+    assert_eq!(fix["depends_on"], json!(["file:tsconfig.json"]));
+    assert_eq!(fix["verify"], json!(["pnpm build"]));
+}
+
+#[test]
+fn notes_are_taken_apart_like_documents() {
+    let env = house();
+    env.write(
+        "notes.md",
+        "# What I learned\n\n- The charge lives in `src/pay.rs`.\n- Never log the card number.\n\nThanks for reading!\n",
+    );
+    let told = captured(&env, "notes.md");
+    assert_eq!(
+        statements(&told),
+        [
+            "The charge lives in `src/pay.rs`.",
+            "Never log the card number."
+        ]
+    );
+    assert_eq!(told["source"], "notes");
+}
+
+#[test]
+fn what_is_no_transcript_is_refused_with_a_way_on() {
+    let env = house();
+    env.write("other.jsonl", "{\"a\":1}\n{\"b\":2}\n");
+    let run = env.run(["capture", "other.jsonl"]);
+    assert_eq!(run.exit, 2, "{run}");
+    assert!(run.stderr.contains("--agent claude-code"), "{run}");
+    let forced = env
+        .run(["capture", "other.jsonl", "--agent", "codex"])
+        .success();
+    assert!(forced.stderr.contains("0 claims wait now"), "{forced}");
+    assert_eq!(env.run(["capture", "nowhere.jsonl"]).exit, 2);
+    assert_eq!(env.run(["capture"]).exit, 2, "something must be told");
+    assert_eq!(env.run(["capture", "x", "--problem", "y"]).exit, 2);
+    let large = env.root().join("large.jsonl");
+    fs::File::create(&large)
+        .unwrap()
+        .set_len((64 << 20) + 1)
+        .unwrap();
+    let run = env.run(["capture", "large.jsonl"]);
+    assert!(run.exit == 2 && run.stderr.contains("64 MiB"), "{run}");
+}
+
+#[test]
+fn acc_13_the_hand_made_capture_is_recommended_wherever_entries_come_by_themselves() {
+    let env = house();
+    let hint = "ken capture --problem … --solution … --cite …";
+    let told = env.run(["capture", "claude.jsonl"]).success();
+    assert!(told.stderr.contains(hint), "{told}");
+    let help = env.run(["capture", "--help"]).success().stdout;
+    assert!(help.contains("`ken compound`"), "{help}");
+    assert!(
+        help.contains("This is the way to keep what you learned"),
+        "{help}"
+    );
+    // Where agents' findings became entries by themselves.
+    let _ = env
+        .run(["run", "open", "review-1", "--agent", "one"])
+        .success();
+    let finding = "A retried webhook is charged twice by the gateway";
+    let observe = [
+        "observe",
+        "--statement",
+        finding,
+        "--severity",
+        "9.2",
+        "--anchor",
+        "src/pay.rs",
+        "--by",
+        "agent:one",
+        "--run",
+        "review-1",
+    ];
+    let _ = env.run(observe).success();
+    let closed = env
+        .run(["run", "close", "review-1", "--outcome", "succeeded"])
+        .success();
+    assert!(closed.stderr.contains(" new\n"), "{closed}");
+    assert!(closed.stderr.contains(hint), "{closed}");
+}
+
+#[test]
+fn ent_25_lessons_and_spikes_answer_and_raw_signals_and_waiting_claims_do_not() {
+    let env = house();
+    let _ = captured(&env, "claude.jsonl");
+    let lesson = [
+        "add",
+        "--kind",
+        "learning",
+        "--statement",
+        "Webhook tests need the database container",
+        "--cite",
+        "pr:1",
+    ];
+    let _ = env.run(lesson).success();
+    let spike = [
+        "add",
+        "--kind",
+        "spike",
+        "--statement",
+        "Webhook tests run against a database in memory as well",
+        "--detail",
+        r#"{"question":"Can webhook tests do without the container?","answer":"Yes","confidence":"conclusive"}"#,
+        "--cite",
+        "pr:2",
+    ];
+    let _ = env.run(spike).success();
+    let context = r#"{"tool":"pnpm","output":"webhook tests: connection to the database refused"}"#;
+    let friction = [
+        "friction",
+        "record",
+        "--type",
+        "tool_error",
+        "--context",
+        context,
+    ];
+    let _ = env.run(friction).success();
+    let found = env
+        .run(["search", "webhook tests database", "--format", "json"])
+        .success()
+        .stdout;
+    assert!(found.contains("\"L-") && found.contains("\"S-"), "{found}");
+    assert!(
+        !found.contains("ECONNREFUSED"),
+        "a claim that waits: {found}"
+    );
+    assert!(
+        !found.contains("connection to the database refused"),
+        "{found}"
+    );
+}
+
+/// A transcript with `text` in every place a person, a shell or a file has one.
+fn with(text: &str) -> String {
+    let failing = format!("Exit code 1\nError: cannot connect with {text} to the database");
+    let mut lines = vec![
+        json!({"type": "user", "sessionId": "s", "cwd": "/w", "message": {"role": "user", "content": "go on"}}),
+    ];
+    let mut tool = |id: &str, name: &str, input: Value, result: &str, failed: bool| {
+        lines.push(json!({"type": "assistant", "message": {"content": [{"type": "tool_use", "id": id, "name": name, "input": input}]}}));
+        lines.push(json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": id, "is_error": failed, "content": result}]}}));
+    };
+    let export = json!({"command": format!("npm install --token {text}")});
+    tool("a", "Bash", json!({"command": "npm test"}), &failing, true);
+    tool("b", "Bash", export, "ok", false);
+    tool("c", "Bash", json!({"command": "npm test"}), "ok", false);
+    tool(
+        "d",
+        "Bash",
+        json!({"command": "npm run build"}),
+        "Error: missing setting in config file",
+        true,
+    );
+    let edit = json!({"file_path": "/w/config.env", "old_string": "a", "new_string": format!("a\nKEY={text}")});
+    tool("e", "Edit", edit, "updated", false);
+    tool(
+        "f",
+        "Bash",
+        json!({"command": "npm run build"}),
+        "ok",
+        false,
+    );
+    lines.push(json!({"type": "user", "message": {"role": "user", "content": format!("no, always use {text} for staging")}}));
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn no_secret_of_a_transcript_is_left_anywhere() {
+    let env = house();
+    let mut planted = Vec::new();
+    let mut said = String::new();
+    for (at, sample) in of_every_rule(41).into_iter().enumerate() {
+        let secret = matches!(sample.axis, Axis::Credential | Axis::CredentialLeakage);
+        if !secret || sample.secret().len() < 8 {
+            continue;
+        }
+        let name = format!("t-{at}.jsonl");
+        env.write(&name, &with(&sample.text));
+        let run = env.run(["capture", &name]);
+        assert_eq!(run.exit, 0, "{run}");
+        said.push_str(&run.to_string());
+        fs::remove_file(env.root().join(&name)).unwrap();
+        planted.push(sample);
+    }
+    assert!(50 < planted.len(), "{}", planted.len());
+    let seen = said + &files(&env.root()) + &files(&env.root().parent().unwrap().join("home"));
+    let left: Vec<&str> = planted
+        .iter()
+        .filter(|it| seen.contains(it.secret()))
+        .map(|it| it.rule.as_str())
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    assert!(seen.contains("[REDACTED:"), "some waits without its secret");
+}
+
+fn files(folder: &Path) -> String {
+    let mut all = String::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => all.push_str(&files(&path)),
+            false => all.push_str(&String::from_utf8_lossy(
+                &fs::read(&path).unwrap_or_default(),
+            )),
+        }
+    }
+    all
+}
