@@ -71,15 +71,7 @@ impl Surroundings {
                 start
             }
         };
-        let path = |name| {
-            env::var_os(name)
-                .filter(|it| !it.is_empty())
-                .map(PathBuf::from)
-        };
-        let git = GitEnv {
-            git_dir: path("GIT_DIR"),
-            work_tree: path("GIT_WORK_TREE"),
-        };
+        let git = git_env();
         let by = match &global.by {
             Some(by) => Some(by.clone()),
             None => variable("KEN_ACTOR")
@@ -95,6 +87,17 @@ impl Surroundings {
             run,
             redact: global.redact,
         })
+    }
+
+    /// Returns where a moment of `agent`'s conversation happens.
+    pub(crate) fn at(start: &Path, git: &GitEnv, agent: &Actor) -> Self {
+        Self {
+            start: start.to_owned(),
+            git: git.clone(),
+            by: Some(agent.clone()),
+            run: None,
+            redact: false,
+        }
     }
 
     /// Opens the ledger for a command that writes; returns it with who acts.
@@ -181,6 +184,29 @@ impl Surroundings {
             .or_else(|| git_email(&self.start))
             .unwrap_or_else(user)
     }
+}
+
+/// Returns what the environment says about git.
+pub(crate) fn git_env() -> GitEnv {
+    let path = |name| {
+        let value = env::var_os(name).filter(|it| !it.is_empty());
+        value.map(PathBuf::from)
+    };
+    GitEnv {
+        git_dir: path("GIT_DIR"),
+        work_tree: path("GIT_WORK_TREE"),
+    }
+}
+
+/// Returns the agent the environment names, if it names one.
+pub(crate) fn named_agent() -> Option<Actor> {
+    let named: Option<Actor> = variable("KEN_ACTOR")?.parse().ok();
+    named.filter(|it| !it.is_human())
+}
+
+/// Returns the run the environment names.
+pub(crate) fn named_run() -> Option<String> {
+    variable("KEN_RUN")
 }
 
 /// Returns the clock and the dice.

@@ -7,6 +7,7 @@
 //! Invariant: nothing here is random or depends on the clock; the same findings give the same page.
 
 mod block;
+pub mod shares;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +22,7 @@ use crate::score::Role;
 use crate::source::Source;
 use crate::status::Status;
 
-pub use block::{KNOWLEDGE_APPLIED, NOTHING_FOUND, brief, context};
+pub use block::{KNOWLEDGE_APPLIED, NOTHING_FOUND, brief, context, marked};
 
 /// Entries one agent is shown at most.
 pub const CAP: usize = 5;

@@ -101,7 +101,7 @@ impl Engine {
     }
 
     /// Returns the norms for the whole repository and for `paths`.
-    fn norms_for(&self, paths: &[String]) -> Result<Page, Error> {
+    pub(crate) fn norms_for(&self, paths: &[String]) -> Result<Page, Error> {
         let filter = Filter {
             memory: Some(Memory::Procedural),
             ..Filter::default()

@@ -42,6 +42,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         &[
             "run",
             "observe",
+            "hook",
             "feedback",
             "extract",
             "lift",
