@@ -59,6 +59,10 @@ fn ret_01_ret_05_a_reviewer_is_handed_what_fits_when_it_is_started() {
     ]);
     let said = started(&house, "a1", "code-reviewer");
     assert!(said.contains("## Knowledge Context"), "{said}");
+    assert!(
+        said.contains(&house.retry) && !said.contains(&house.rounding),
+        "{said}"
+    );
 }
 
 #[test]
