@@ -15,9 +15,9 @@ fn raw(env: &TestEnv, arguments: &[&str], input: &[u8]) -> (i32, String) {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut child = ken.spawn().unwrap();
-    let written = child.stdin.take().unwrap().write_all(input);
-    let output = child.wait_with_output().unwrap();
+    let mut child = ken.spawn().expect("a process");
+    let written = child.stdin.take().expect("a process").write_all(input);
+    let output = child.wait_with_output().expect("a process");
     assert!(written.is_ok(), "the agent could write all it has to say");
     let code = output.status.code().unwrap_or(-1);
     (code, String::from_utf8_lossy(&output.stdout).into_owned())

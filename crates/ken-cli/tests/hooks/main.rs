@@ -73,14 +73,20 @@ impl House {
     /// Returns an entry's file.
     fn file(&self, id: &str) -> String {
         let names = self.env.names(".ken/entries");
-        let name = names.iter().find(|it| it.starts_with(id)).unwrap();
+        let name = names
+            .iter()
+            .find(|it| it.starts_with(id))
+            .expect("as it was set up");
         format!(".ken/entries/{name}")
     }
 
     /// Returns the open conversation as `ken run show` tells it.
     fn open_run(&self) -> Value {
         let names = self.env.names(".ken/.local/runs");
-        let run = names.iter().find(|it| it.starts_with("C-")).unwrap();
+        let run = names
+            .iter()
+            .find(|it| it.starts_with("C-"))
+            .expect("as it was set up");
         let run = run.trim_end_matches(".jsonl");
         let shown = self.env.run(["run", "show", run, "--format", "json"]);
         shown.success().json()
@@ -92,10 +98,17 @@ impl House {
         let line = text
             .lines()
             .find(|it| it.starts_with("found again"))
-            .unwrap();
+            .expect("as it was set up");
         let count = |word: &str| -> u64 {
-            let (before, _) = line.split_once(&format!(" {word}")).unwrap();
-            before.rsplit(' ').next().unwrap().parse().unwrap()
+            let (before, _) = line
+                .split_once(&format!(" {word}"))
+                .expect("as it was set up");
+            before
+                .rsplit(' ')
+                .next()
+                .expect("as it was set up")
+                .parse()
+                .expect("as it was set up")
         };
         (count("independent"), count("primed"), count("unwitnessed"))
     }

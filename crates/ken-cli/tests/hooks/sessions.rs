@@ -59,7 +59,7 @@ fn converse(it: &Expected) {
             observe
                 .env("KEN_SESSION", it.session)
                 .status()
-                .unwrap()
+                .expect("as it was set up")
                 .success()
         );
     }
@@ -67,7 +67,12 @@ fn converse(it: &Expected) {
     assert!(told(&stop).contains("2 findings were noted"), "{stop}");
     assert_eq!(house.hook(agent, "stop", "stop").stdout, "", "said once");
     end(&house, agent);
+    check_ended(&house, it);
+}
 
+/// What is left of a conversation: what it confirmed, one record of the error, and nothing open.
+fn check_ended(house: &House, it: &Expected) {
+    let agent = it.agent;
     assert_eq!(house.found(&house.rounding), it.unseen, "{agent}");
     assert_eq!(
         house.found(&house.export),
@@ -96,7 +101,10 @@ fn converse(it: &Expected) {
 fn end(house: &House, agent: &str) {
     if agent == "codex" {
         // It has no hook for the end: somebody closes the conversation, or the sweep does.
-        let run = house.open_run()["run"].as_str().unwrap().to_owned();
+        let run = house.open_run()["run"]
+            .as_str()
+            .expect("as it was set up")
+            .to_owned();
         let _ = house
             .env
             .run(["run", "close", &run, "--outcome", "succeeded"])

@@ -75,10 +75,12 @@ impl Engine {
         let branch = git::branch(&self.place);
         let thread = thread_of(branch.as_deref());
         let is_open = self.open_run_of(&who.reader())?.is_some();
-        let beginning = match beginning {
-            // Nobody starts what is going on: its context must have been condensed.
-            Beginning::Fresh if is_open && who.run.is_none() => Beginning::Condensed,
-            other => other,
+        // Nobody starts what is going on: its context must have been condensed.
+        let goes_on = is_open && who.run.is_none() && beginning == Beginning::Fresh;
+        let beginning = if goes_on {
+            Beginning::Condensed
+        } else {
+            beginning
         };
         let witness = self.witness_at(who, beginning)?;
         let run = self.join_conversation(who, witness, thread.clone())?;
