@@ -7,7 +7,9 @@
 mod adds;
 mod close;
 mod counting;
-mod fixture;
+pub(crate) mod fixture;
+pub(crate) mod hook;
+pub(crate) mod instructions;
 mod machine;
 mod measure;
 mod programs;
@@ -169,6 +171,7 @@ pub(crate) fn other(
         "verify" => verify::run,
         "close" => close::run,
         "reflect" => reflect::run,
+        "hook" => hook::run,
         _ => return Err(usage()),
     };
     let (size, writes) = match args {

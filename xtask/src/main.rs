@@ -6,6 +6,7 @@
 mod bench;
 mod conformance;
 mod eval;
+mod hook_cost;
 mod packages;
 mod purity;
 mod repository;
@@ -28,6 +29,8 @@ chores:
   conformance --check   check the table, its tests and the written document
   eval                  measure the search on lessons whose answers are known
   eval duplicates       measure how well the same claim is told from its opposite
+  bench hook            measure every moment of `ken hook` beside a bare program
+  hook-cost --check     count the instructions of two hooks and compare; `--write` keeps the figures
   purity                check what ken-core reaches and which crate uses which
   tidy                  check the rules on source files that no other tool checks
   validity              hold verdicts on real edits against parsers that fingerprints are not made with
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         ["eval", options @ ..] => eval::run(&repository, options),
         ["conformance"] => conformance::write(&repository).map(|()| Vec::new()),
         ["conformance", "--check"] => conformance::check(&repository),
+        ["hook-cost", options @ ..] => hook_cost::run(&repository, options),
         ["purity"] => purity::check(&repository),
         ["validity", options @ ..] => validity::run(&repository, options),
         ["tidy"] => tidy::check(&repository),

@@ -3,6 +3,7 @@
 //! Nothing here opens a file, asks the environment or knows an entry: texts come in, texts go out.
 
 mod agent;
+pub mod dialect;
 mod moment;
 pub mod setup;
 

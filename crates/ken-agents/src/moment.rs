@@ -59,7 +59,8 @@ impl Agent {
     #[must_use]
     pub fn event(self, moment: Moment) -> Option<&'static str> {
         match self {
-            Self::ClaudeCode | Self::Codex => claude_event(moment),
+            Self::ClaudeCode => claude_event(moment),
+            Self::Codex => codex_event(moment),
             Self::Cursor => cursor_event(moment),
             Self::Copilot => copilot_event(moment),
             Self::Gemini => gemini_event(moment),
@@ -67,6 +68,13 @@ impl Agent {
             Self::Opencode => Some(moment.name()),
             Self::Zed => None,
         }
+    }
+
+    /// Returns the moment that is typed so, or that the agent calls so.
+    #[must_use]
+    pub fn moment(self, text: &str) -> Option<Moment> {
+        let own = |it: &Moment| self.event(*it) == Some(text);
+        Moment::named(text).or_else(|| Moment::ALL.into_iter().find(own))
     }
 }
 
@@ -82,13 +90,24 @@ fn claude_event(moment: Moment) -> Option<&'static str> {
     })
 }
 
+/// Its repository has schemas for the hooks it knows: none for a failed tool, of which the tool's own hook is told,
+/// and none for the end of a conversation.
+fn codex_event(moment: Moment) -> Option<&'static str> {
+    match moment {
+        Moment::Failure | Moment::End => None,
+        Moment::Start | Moment::Prompt | Moment::Tool | Moment::Subagent | Moment::Stop => {
+            claude_event(moment)
+        }
+    }
+}
+
 fn cursor_event(moment: Moment) -> Option<&'static str> {
     Some(match moment {
         Moment::Start => "sessionStart",
         Moment::Prompt => "beforeSubmitPrompt",
         Moment::Tool => "postToolUse",
         Moment::Failure => "postToolUseFailure",
-        Moment::Subagent => return None,
+        Moment::Subagent => "subagentStart",
         Moment::Stop => "stop",
         Moment::End => "sessionEnd",
     })
@@ -99,8 +118,9 @@ fn copilot_event(moment: Moment) -> Option<&'static str> {
         Moment::Start => "sessionStart",
         Moment::Prompt => "userPromptSubmitted",
         Moment::Tool => "postToolUse",
-        Moment::Failure => "errorOccurred",
-        Moment::Subagent => return None,
+        // `errorOccurred` tells of the session's own errors, such as a model that cannot be reached.
+        Moment::Failure => "postToolUseFailure",
+        Moment::Subagent => "subagentStart",
         Moment::Stop => "agentStop",
         Moment::End => "sessionEnd",
     })
@@ -116,4 +136,21 @@ fn gemini_event(moment: Moment) -> Option<&'static str> {
         Moment::Stop => "AfterAgent",
         Moment::End => "SessionEnd",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_known_by_our_word_and_by_the_agents() {
+        for agent in Agent::ALL {
+            for moment in Moment::ALL {
+                assert_eq!(agent.moment(moment.name()), Some(moment));
+                let own = agent.event(moment).and_then(|it| agent.moment(it));
+                assert!(own.is_none() || own == Some(moment), "{agent:?} {moment:?}");
+            }
+            assert_eq!(agent.moment("PreToolUse"), None);
+        }
+    }
 }

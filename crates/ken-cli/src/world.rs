@@ -82,15 +82,7 @@ impl Surroundings {
                 start
             }
         };
-        let path = |name| {
-            env::var_os(name)
-                .filter(|it| !it.is_empty())
-                .map(PathBuf::from)
-        };
-        let git = GitEnv {
-            git_dir: path("GIT_DIR"),
-            work_tree: path("GIT_WORK_TREE"),
-        };
+        let git = git_env();
         let by = match &global.by {
             Some(by) => Some(by.clone()),
             None => variable("KEN_ACTOR")
@@ -137,6 +129,19 @@ impl Surroundings {
         }
         let message = format!("`{by}` is a person, and what comes over MCP is an agent's word");
         Err(Failure::usage(message).with_hint("leave out --by, or name an agent: --by agent:NAME"))
+    }
+
+    /// Returns where a moment of `agent`'s conversation happens.
+    pub(crate) fn at(start: &Path, git: &GitEnv, agent: &Actor) -> Self {
+        Self {
+            start: start.to_owned(),
+            git: git.clone(),
+            by: Some(agent.clone()),
+            run: None,
+            redact: false,
+            turns: None,
+            surface: Surface::Hook,
+        }
     }
 
     /// Opens the ledger for a command that writes; returns it with who acts.
@@ -246,6 +251,29 @@ pub(crate) fn session_of(agent: &Actor) -> Option<String> {
 /// Returns the token clients of an HTTP server show, if somebody chose one.
 pub(crate) fn mcp_token() -> Option<String> {
     variable("KEN_MCP_TOKEN")
+}
+
+/// Returns what the environment says about git.
+pub(crate) fn git_env() -> GitEnv {
+    let path = |name| {
+        let value = env::var_os(name).filter(|it| !it.is_empty());
+        value.map(PathBuf::from)
+    };
+    GitEnv {
+        git_dir: path("GIT_DIR"),
+        work_tree: path("GIT_WORK_TREE"),
+    }
+}
+
+/// Returns the agent the environment names, if it names one.
+pub(crate) fn named_agent() -> Option<Actor> {
+    let named: Option<Actor> = variable("KEN_ACTOR")?.parse().ok();
+    named.filter(|it| !it.is_human())
+}
+
+/// Returns the run the environment names.
+pub(crate) fn named_run() -> Option<String> {
+    variable("KEN_RUN")
 }
 
 /// Returns the clock and the dice.

@@ -7,6 +7,7 @@
 //! Invariant: nothing here is random or depends on the clock; the same findings give the same page.
 
 mod block;
+pub mod shares;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +22,9 @@ use crate::score::Role;
 use crate::source::Source;
 use crate::status::Status;
 
-pub use block::{KNOWLEDGE_APPLIED, NOTHING_FOUND, between_marks, brief, context, inline};
+pub use block::{
+    KNOWLEDGE_APPLIED, NOTHING_FOUND, between_marks, brief, context, inline, marked,
+};
 
 /// Entries one agent is shown at most.
 pub const CAP: usize = 5;

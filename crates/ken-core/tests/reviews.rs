@@ -326,6 +326,61 @@ fn dec_05_dec_06_dec_07_an_unseen_finding_refreshes_verifies_and_brings_back() {
     assert_eq!(swept.found[&story.id], Provenance::Unwitnessed);
 }
 
+/// A conversation ends and nobody says how it went: hooks saw that nothing is missing, and nothing else follows from it.
+#[test]
+fn a_conversation_that_hooks_saw_out_confirms_and_is_worth_nothing() {
+    let story = Story::new();
+    let told = |witness: Witness, is_seen_out: bool| {
+        let mut work = Work::open(1, Manner::Explicit, witness, &[agent(0)]);
+        let (agent, says) = (agent(0), BTreeSet::from([story.id]));
+        work.notes.push(Note::Observed {
+            agent: agent.clone(),
+            finding: finding(),
+            says,
+        });
+        if is_seen_out {
+            let outcome = Outcome::Abandoned;
+            work.notes.push(Note::Ended { agent, outcome });
+        }
+        let run = Run {
+            by: self::agent(0),
+            ..work.run()
+        };
+        let touched = Touched {
+            entry: story.entry(),
+            validity: Validity::Unverifiable,
+            same: [story.id].into(),
+            found_by: [self::agent(0)].into(),
+        };
+        let ending = Ending {
+            outcome: Outcome::Abandoned,
+            ..ENDING
+        };
+        let today = "2026-11-15".parse().unwrap();
+        let before = |_: &Actor| Sight::default();
+        close(
+            &run,
+            &ending,
+            &[touched],
+            &before,
+            ReviewPolicy::STRICT,
+            today,
+        )
+    };
+    let closing = told(Witness::Hooks, true);
+    assert_eq!(closing.found[&story.id], Provenance::Independent);
+    assert!(
+        closing
+            .effects
+            .iter()
+            .all(|it| it.alpha_milli + it.beta_milli == 0)
+    );
+    for (witness, is_seen_out) in [(Witness::Hooks, false), (Witness::Nobody, true)] {
+        let closing = told(witness, is_seen_out);
+        assert_eq!(closing.found[&story.id], Provenance::Unwitnessed);
+    }
+}
+
 /// What became of one claim over many runs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fate {

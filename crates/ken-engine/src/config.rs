@@ -9,6 +9,7 @@ use ken_anchor::Tree;
 use ken_ledger::layout::KEN_DIR;
 use serde::Deserialize;
 
+use crate::attend::Surfacing;
 use crate::error::Error;
 
 /// Its place below the repository.
@@ -24,6 +25,20 @@ pub(crate) struct Config {
     pub(crate) facts: BTreeSet<String>,
     pub(crate) verify: VerifyPart,
     pub(crate) search: SearchPart,
+    pub(crate) surfacing: SurfacingPart,
+}
+
+/// How agents come by what is known, by their role; without a word, as the role is used to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SurfacingPart {
+    pub(crate) researcher: Option<Surfacing>,
+    pub(crate) planner: Option<Surfacing>,
+    pub(crate) debugger: Option<Surfacing>,
+    pub(crate) executor: Option<Surfacing>,
+    pub(crate) reviewer: Option<Surfacing>,
+    /// Agents of no such role.
+    pub(crate) other: Option<Surfacing>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -91,7 +106,14 @@ mod tests {
         assert_eq!(Config::default().verify.fail_on, FailOn::Norms);
         let strict: Config = toml::from_str("[search]\nthread_visibility = \"strict\"\n").unwrap();
         assert_eq!(strict.search.thread_visibility, ThreadVisibility::Strict);
-        for bad in ["judge = \"sh -c x\"\n", "[verify]\nfail_on = \"some\"\n"] {
+        let own: Config = toml::from_str("[surfacing]\nplanner = \"mandatory_pull\"\n").unwrap();
+        assert_eq!(own.surfacing.planner, Some(Surfacing::MandatoryPull));
+        assert_eq!(own.surfacing.reviewer, None);
+        for bad in [
+            "judge = \"sh -c x\"\n",
+            "[verify]\nfail_on = \"some\"\n",
+            "[surfacing]\nplanner = \"shout\"\n",
+        ] {
             assert!(toml::from_str::<Config>(bad).is_err(), "{bad}");
         }
     }

@@ -260,6 +260,34 @@ pub(crate) fn changed_paths(
         .collect())
 }
 
+/// Returns the known files that differ from the last commit: one process, and no walk through the tree. Nobody has said
+/// anything yet about files that are new.
+pub(crate) fn files_in_hand(place: &Place) -> Result<Vec<String>, GitError> {
+    let arguments = [
+        "status",
+        "--porcelain=v1",
+        "-z",
+        "--untracked-files=no",
+        "--ignore-submodules=all",
+        "--no-renames",
+    ];
+    let listed = run(place, &arguments)?;
+    let text = String::from_utf8_lossy(&listed);
+    let ours = format!("{KEN_DIR}/");
+    // `XY path`, and nothing else without renames.
+    let paths = text.split('\0').filter_map(|line| line.get(3..));
+    let paths = paths.filter(|path| !path.is_empty() && !path.starts_with(&ours));
+    Ok(paths.map(str::to_owned).collect())
+}
+
+/// Returns the branch this worktree is on, as its HEAD says; asks no program.
+pub(crate) fn branch(place: &Place) -> Option<String> {
+    let head = place.git.as_ref()?.git_dir.join("HEAD");
+    let text = std::fs::read_to_string(head).ok()?;
+    let branch = text.trim().strip_prefix("ref: refs/heads/")?;
+    (!branch.is_empty()).then(|| branch.to_owned())
+}
+
 /// Returns what changed in `paths` since `revision`, without the lines around it.
 pub(crate) fn diff(place: &Place, revision: &str, paths: &[String]) -> Result<Vec<u8>, GitError> {
     let mut arguments = DIFF.to_vec();

@@ -6,9 +6,10 @@
 //!
 //! Reading order: [`engine`] holds the ledger and its index together, [`entries`] the verbs,
 //! [`lookup`] the questions, [`search`] and [`brief`] what answers them, [`model`] which model helps, [`judge`] who is asked where Ken cannot tell, [`validity`] whether code bears entries out,
-//! [`runs`] who was shown what and what follows from it, [`sync`] what people edit by hand, [`upkeep`] packing, blanking and
-//! recovery, [`init`] coming and going, [`root_files`] files of others that Ken writes to.
+//! [`runs`] who was shown what and what follows from it, [`attend`] what is said and noted at the moments of a conversation, [`sync`] what people
+//! edit by hand, [`upkeep`] packing, blanking and recovery, [`init`] coming and going, [`root_files`] files of others that Ken writes to.
 
+pub mod attend;
 pub mod audit;
 pub mod brief;
 mod config;
@@ -21,6 +22,7 @@ pub mod entries;
 pub mod error;
 pub mod export;
 mod files;
+pub mod friction;
 mod gates;
 mod git;
 pub mod guard;

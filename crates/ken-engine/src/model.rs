@@ -159,6 +159,28 @@ impl Engine {
         Ok(self.serve(serving))
     }
 
+    /// Serves from here on with what is at hand: no model is loaded from a folder and nobody is asked over the network,
+    /// because somebody waits. Vectors of a configured model stay as they are; then keywords serve alone.
+    pub(crate) fn serve_at_once(&mut self) {
+        if self.serving.is_some() {
+            return;
+        }
+        let chosen = ModelFile::load(self);
+        let is_built_in = match &chosen {
+            Ok(None) => true,
+            Ok(Some(file)) => [Rung::Static, Rung::None]
+                .iter()
+                .any(|it| file.rung == it.name()),
+            Err(_) => false,
+        };
+        if !is_built_in {
+            self.serve(Serving {
+                vectors: Vectors::Kept,
+                ..Serving::of(Rung::None, None)
+            });
+        }
+    }
+
     fn serve(&mut self, serving: Serving) -> Arc<Serving> {
         Arc::clone(self.serving.insert(Arc::new(serving)))
     }

@@ -31,7 +31,7 @@ use crate::validity::WorkTree;
 use scorer::Scorer;
 use tracing::field::Empty;
 
-pub use asked::{Asked, from_error, from_file};
+pub use asked::{Asked, from_error, from_file, from_words};
 pub use ken_index::Missed;
 
 /// Entries that are scored; more would not reach the first page.

@@ -77,6 +77,25 @@ impl Index {
         })
     }
 
+    /// Returns the events of a type among the last `among` there are, the latest first.
+    pub fn latest_of_type(&self, name: &str, among: u32) -> Result<Vec<Recorded>, IndexError> {
+        self.checked(|db| {
+            let query = "SELECT line FROM (SELECT line FROM events ORDER BY at DESC, id DESC LIMIT ?2) WHERE instr(line, ?1)";
+            let mut statement = db.prepare_cached(query)?;
+            let asked = (format!("\"type\":\"{name}\""), among);
+            let mut rows = statement.query(asked)?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let line: String = row.get(0)?;
+                let copy = Recorded::parse(line.as_bytes()).map_err(IndexError::damaged)?;
+                if copy.event.body.type_name() == name {
+                    found.push(copy);
+                }
+            }
+            Ok(found)
+        })
+    }
+
     /// Returns the events of a type, in canonical order.
     pub fn of_type(&self, name: &str) -> Result<Vec<Recorded>, IndexError> {
         self.checked(|db| {

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use ken_core::store::Filter;
@@ -12,6 +11,7 @@ use ken_engine::search::Search;
 use rusqlite::{Connection, OpenFlags};
 
 use super::fixture::{self, Cut, Fixture, said};
+use super::instructions::Counted;
 use super::measure::{Took, in_children, median, median_took, on_this_thread, run_quietly};
 use super::programs::Programs;
 use super::report::{Report, Verdict, shown};
@@ -258,18 +258,16 @@ fn longest(query: &str) -> &str {
     words.max_by_key(|word| word.len()).unwrap_or(query)
 }
 
-/// Returns the instructions a program takes.
+/// Returns the instructions a program takes, where valgrind is there to count them.
 fn instructions(program: &Path, args: &[&str], folder: &Path) -> Option<u64> {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(program)
-        .args(args)
-        .current_dir(folder)
-        .output()
-        .ok()?;
-    let talk = String::from_utf8_lossy(&output.stderr);
-    let line = talk.lines().find(|line| line.contains("Collected"))?;
-    line.rsplit(' ').next()?.parse().ok()
+    let counted = Counted {
+        program,
+        args,
+        folder,
+        input: "",
+        variables: &[],
+    };
+    counted.instructions().ok()
 }
 
 /// Writes the lessons as Markdown files, unless they are there.

@@ -46,6 +46,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "mcp",
             "run",
             "observe",
+            "hook",
             "feedback",
             "extract",
             "lift",

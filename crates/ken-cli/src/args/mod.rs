@@ -9,6 +9,7 @@ mod filter;
 mod guard;
 mod health;
 mod help;
+mod hook;
 mod judge;
 mod mcp;
 mod model;
@@ -40,6 +41,7 @@ pub(crate) use health::{
     MaintainPolicyArgs, ReviewArgs,
 };
 pub(crate) use help::command;
+pub(crate) use hook::HookArgs;
 pub(crate) use judge::{EndpointArgs, ExtractArgs, JudgeArgs, JudgeCommand, SetJudge};
 pub(crate) use mcp::McpArgs;
 pub(crate) use model::{AddModelArgs, ModelCommand};
@@ -187,6 +189,8 @@ pub(crate) enum Verb {
     Run(Box<RunCommand>),
     /// Tell what an agent found; whether that confirms anything is decided from what it had seen
     Observe(Box<ObserveArgs>),
+    /// Answer an agent's hook: what to know, in its own dialect, or nothing
+    Hook(HookArgs),
     /// Say whether an entry helped
     Feedback(FeedbackArgs),
     /// Show what entries are worth: outcomes of work with them and without

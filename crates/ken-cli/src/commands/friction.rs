@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ken_core::content::{Content, Detail, Friction, FrictionType};
-use ken_core::decide::Proposal;
-use ken_core::event::Origin;
+use ken_core::content::{Detail, FrictionType};
 use ken_core::kind::Kind;
 use ken_core::store::Filter;
 use serde::Serialize;
@@ -14,11 +12,6 @@ use super::Session;
 use crate::args::{FrictionCommand, RecordArgs};
 use crate::failure::{Exit, Failure};
 use crate::print::counted;
-
-/// Members of the context that go into the generated line.
-const MEMBERS_MAX: usize = 3;
-/// Characters of each that do.
-const MEMBER_CHARS_MAX: usize = 60;
 
 const TYPES: [FrictionType; 3] = [
     FrictionType::ToolError,
@@ -47,13 +40,8 @@ fn record(session: &mut Session<'_>, args: &RecordArgs) -> Result<Exit, Failure>
             .with_hint("give one JSON value, such as '{\"tool\":\"cargo\"}'")
     })?;
     let friction = args.friction;
-    let statement = summary(friction, &context)
-        .parse()
-        .map_err(Failure::usage)?;
-    let mut content = Content::new(statement);
-    content.detail = Some(Detail::Friction(Friction { friction, context }));
     let entry = session.write(|engine, by| {
-        let proposal = Proposal::new(Kind::Friction, content, Vec::new(), Origin::of(by));
+        let proposal = ken_engine::friction::proposal(friction, context, by)?;
         Ok(engine.add(proposal, by)?)
     })?;
     session.written(&entry, format_args!("recorded a {}", name(friction)))
@@ -97,56 +85,5 @@ fn name(friction: FrictionType) -> &'static str {
         FrictionType::ToolError => "tool_error",
         FrictionType::Redo => "redo",
         FrictionType::ValidationFail => "validation_fail",
-    }
-}
-
-/// Returns a short line about what happened; the context itself is kept beside it.
-fn summary(friction: FrictionType, context: &Value) -> String {
-    let what = match friction {
-        FrictionType::ToolError => "A tool failed",
-        FrictionType::Redo => "Work was done again",
-        FrictionType::ValidationFail => "A validation did not pass",
-    };
-    let shown = |key: &str, value: &Value| -> Option<String> {
-        let value = match value {
-            Value::String(text) => text.clone(),
-            Value::Number(_) | Value::Bool(_) => value.to_string(),
-            Value::Null | Value::Array(_) | Value::Object(_) => return None,
-        };
-        let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
-        let short: String = value
-            .chars()
-            .filter(|c| !c.is_control())
-            .take(MEMBER_CHARS_MAX)
-            .collect();
-        Some(format!("{key} {short}"))
-    };
-    let members = context.as_object().into_iter().flatten();
-    let members: Vec<String> = members
-        .filter_map(|(key, value)| shown(key, value))
-        .take(MEMBERS_MAX)
-        .collect();
-    if members.is_empty() {
-        what.to_owned()
-    } else {
-        format!("{what}: {}", members.join(", "))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_line_names_a_few_plain_members_and_never_grows() {
-        let context = serde_json::json!({
-            "a": "x\u{7}\ny", "b": 2, "c": ["hidden"], "d": "z".repeat(100), "e": "left out"
-        });
-        let expected = format!("A tool failed: a x y, b 2, d {}", "z".repeat(60));
-        assert_eq!(summary(FrictionType::ToolError, &context), expected);
-        assert_eq!(
-            summary(FrictionType::Redo, &Value::Null),
-            "Work was done again"
-        );
     }
 }

@@ -25,6 +25,7 @@ mod feedback;
 mod friction;
 mod hand;
 mod health;
+mod hook;
 mod import;
 mod index;
 mod init;
@@ -105,6 +106,9 @@ pub(crate) struct Session<'a> {
 
 /// Reads the arguments, runs the command and returns how it went.
 pub(crate) fn run(arguments: &[OsString]) -> Exit {
+    if let Some(words) = hook_words(arguments) {
+        return hook::run(&words);
+    }
     let mut command = args::command();
     let parsed = command
         .try_get_matches_from_mut(arguments)
@@ -145,6 +149,17 @@ fn name_of(matches: &ArgMatches) -> String {
     }
 }
 
+/// Returns what stands behind `ken hook`, unless somebody wants help.
+///
+/// An agent waits, and no variable or option that cannot be read may end in an error: neither is looked at.
+fn hook_words(arguments: &[OsString]) -> Option<Vec<String>> {
+    let words = arguments.get(1..)?.iter();
+    let words: Vec<String> = words.map(|it| it.to_string_lossy().into_owned()).collect();
+    let (first, rest) = words.split_first()?;
+    let wants_help = rest.iter().any(|it| it == "--help" || it == "-h");
+    (first == "hook" && !wants_help).then(|| rest.to_vec())
+}
+
 impl Session<'_> {
     fn top(&mut self, command: Top) -> Result<Exit, Failure> {
         match command {
@@ -181,6 +196,7 @@ impl Session<'_> {
             Verb::Revise(args) => revise::run(self, *args),
             Verb::Run(command) => run::run(self, *command),
             Verb::Observe(args) => observe::run(self, *args),
+            Verb::Hook(args) => Ok(hook::run(&args.words)),
             Verb::Feedback(args) => feedback::run(self, &args),
             Verb::Lift(args) => lift::run(self, &args),
             Verb::Stats(args) => stats::run(self, &args),

@@ -255,6 +255,17 @@ impl Printer {
     }
 }
 
+/// Writes a whole answer to whoever waits for it, and nothing else, ever; one that went away is no failure.
+pub(crate) fn answer(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Tells a person something where there is no printer yet.
+pub(crate) fn aside(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
 /// Prints what clap has to say: help, the version, or what was typed wrongly.
 pub(crate) fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
     let is_json = arguments

@@ -55,6 +55,7 @@ fn help_groups_commands_by_task() {
       mcp            Serve knowledge to a coding agent over the Model Context Protocol, on standard input and output
       run            Look after units of work: who takes part, what they saw, how it ended
       observe        Tell what an agent found; whether that confirms anything is decided from what it had seen
+      hook           Answer an agent's hook: what to know, in its own dialect, or nothing
       feedback       Say whether an entry helped
       extract        Take claims out of a transcript with the help of a judge; they become candidates
       lift           Show what entries are worth: outcomes of work with them and without

@@ -53,7 +53,7 @@ pub fn gain(run: &Run, outcome: Outcome, findings: &[(&Actor, &Finding)]) -> Opt
     let wording = wording.max_by_key(|it| (it.evidence.len() + it.verify.len(), it.severity_milli));
     let wording = wording.filter(|it| is_durable(it.statement.as_str()))?;
     let found_by: BTreeSet<Actor> = findings.iter().map(|(agent, _)| (*agent).clone()).collect();
-    let is_convergent = outcome != Outcome::Abandoned && run.converges(&found_by);
+    let is_convergent = run.is_seen_out(outcome) && run.converges(&found_by);
     let alone = findings.iter().filter_map(|(_, finding)| weighty(finding));
     // Somebody looked and found that it is nothing: then it is nothing, however severe it seemed.
     let alone = alone.max_by_key(|kind| (*kind == Kind::FalsePositive, *kind == Kind::Incident));

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::exposure::Sight;
-use super::{Agent, Manner, Run};
+use super::{Agent, Manner, Run, Witness};
 use crate::actor::Actor;
 use crate::entry::{Entry, Seen};
 use crate::event::{ArchiveReason, Arm, Effect, Outcome, Overlay, Provenance, RunClosed, Trial};
@@ -135,7 +135,7 @@ impl Closer<'_> {
 
     /// Whether the run is a review: somebody asked for it, and it was seen to its end.
     fn counts(&self) -> bool {
-        self.run.manner == Manner::Explicit && self.ending.outcome != Outcome::Abandoned
+        self.run.manner == Manner::Explicit && self.run.is_seen_out(self.ending.outcome)
     }
 
     fn effect(&self, it: &Touched) -> Effect {
@@ -188,9 +188,9 @@ impl Closer<'_> {
         let of = |wanted| all.contains(&wanted).then_some(wanted);
         // Of a run that was swept nobody knows what else happened in it.
         let independent = of(Provenance::Independent);
-        match self.ending.outcome {
-            Outcome::Succeeded | Outcome::Failed => independent,
-            Outcome::Abandoned => independent.map(|_| Provenance::Unwitnessed),
+        match self.run.is_seen_out(self.ending.outcome) {
+            true => independent,
+            false => independent.map(|_| Provenance::Unwitnessed),
         }
         .or(of(Provenance::Primed))
         .or(of(Provenance::Unwitnessed))
@@ -245,6 +245,17 @@ impl Closer<'_> {
 }
 
 impl Run {
+    /// Returns whether somebody saw the run to its end: whoever says how it went, or hooks that saw the conversation
+    /// of whoever opened it end, about whose success nobody said anything.
+    pub fn is_seen_out(&self, outcome: Outcome) -> bool {
+        let main = self.agents.get(&self.by);
+        let ended = main.is_some_and(|it| it.outcome.is_some());
+        match outcome {
+            Outcome::Succeeded | Outcome::Failed => true,
+            Outcome::Abandoned => self.witness == Witness::Hooks && ended,
+        }
+    }
+
     /// Returns how many entries its agents wrote.
     fn count_added(&self) -> u32 {
         let added: usize = self.agents.values().map(|it| it.added.len()).sum();

@@ -65,7 +65,11 @@ fn entries(page: &Page) -> String {
     page.shown.iter().map(|shown| shown.text.as_str()).collect()
 }
 
-/// Puts what was recorded between marks it cannot contain.
+/// Puts what was recorded between marks it cannot contain; without any, says that there is nothing.
+pub fn marked(body: &str, served_by: &str) -> String {
+    block(body, served_by)
+}
+
 fn block(body: &str, served_by: &str) -> String {
     if body.is_empty() {
         return format!("## Knowledge Context\n{NOTHING_FOUND}\n");

@@ -7,7 +7,7 @@ use ken_core::citation::{Evidence, EvidenceType};
 use ken_core::content::Content;
 use ken_core::decide::{self, Draft, Proposal};
 use ken_core::entry::Entry;
-use ken_core::event::{Body, Origin, SourceRun};
+use ken_core::event::{Body, Origin, Outcome, SourceRun};
 use ken_core::facts::Validity;
 use ken_core::id::{EntryId, EventId};
 use ken_core::run::accumulate::{Gain, gain};
@@ -277,9 +277,11 @@ fn proposal(gained: &Gain, run: &Run, ending: &Ending, now: Timestamp) -> Result
     };
     let cited = evidence.cite(finder.unwrap_or(&run.by), now);
     let mut proposal = Proposal::new(gained.kind, content, vec![cited], Origin::Agent);
+    // Of a conversation that simply ended nobody said how it went.
+    let is_told = ending.outcome != Outcome::Abandoned || !run.is_seen_out(ending.outcome);
     proposal.run = Some(SourceRun {
         id: run.id.clone(),
-        outcome: Some(ending.outcome),
+        outcome: is_told.then_some(ending.outcome),
     });
     Ok(proposal)
 }

@@ -5,6 +5,7 @@
 
 use ken_core::actor::Actor;
 use ken_core::run::{Member, Run, Witness};
+use ken_core::text::Tag;
 
 use super::NewRun;
 use super::store::Store;
@@ -27,10 +28,26 @@ impl Engine {
         session: &str,
         witness: Witness,
     ) -> Result<Run, Error> {
+        self.converse_on(agent, session, witness, None)
+    }
+
+    /// Like [`Self::converse`], on a thread of work.
+    ///
+    /// An agent waits for the answer, so no report is written here as where somebody opens a run: that is done when
+    /// the conversation ends.
+    pub(crate) fn converse_on(
+        &mut self,
+        agent: &Actor,
+        session: &str,
+        witness: Witness,
+        thread: Option<Tag>,
+    ) -> Result<Run, Error> {
         let id = conversation(agent, session);
         if Store::of(&self.place)?.is_open(&id)? {
             return self.run(&id);
         }
+        // Old runs that cannot be closed now are no reason not to begin.
+        let _ = self.sweep_runs(agent);
         let member = Member {
             session: Some(session.to_owned()),
             ..Member::default()
@@ -39,9 +56,10 @@ impl Engine {
             id: Some(id.clone()),
             agents: vec![(agent.clone(), member)],
             witness,
+            thread,
             ..NewRun::default()
         };
-        match self.open_run(wish, agent) {
+        match self.begin_run(wish, agent) {
             Err(Error::Usage(_)) if Store::of(&self.place)?.is_open(&id)? => self.run(&id),
             other => other,
         }
@@ -71,7 +89,7 @@ impl Engine {
 }
 
 /// Returns the name of a conversation's run; a session's own name is somebody else's text.
-fn conversation(agent: &Actor, session: &str) -> String {
+pub(crate) fn conversation(agent: &Actor, session: &str) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in [agent.to_string().as_str(), session] {
         hasher.update(part.as_bytes());

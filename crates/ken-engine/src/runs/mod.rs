@@ -14,10 +14,11 @@ mod store;
 use std::collections::BTreeSet;
 
 use ken_core::actor::Actor;
-use ken_core::event::{Outcome, RunClosed};
+use ken_core::event::{Outcome, Recorded, RunClosed};
 use ken_core::id::EntryId;
 use ken_core::run::accumulate::SCALE_MILLI;
 use ken_core::run::close::Ending;
+use ken_core::run::exposure::Sight;
 use ken_core::run::{AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness};
 use ken_core::text::{Note as Words, Tag};
 use ken_core::time::Timestamp;
@@ -31,6 +32,7 @@ use crate::guard::Guard;
 use store::{IMPLICIT, Store};
 
 pub use closing::Closed;
+pub(crate) use conversation::conversation;
 pub use reader::Reader;
 
 /// Milliseconds after its last note when a run that nobody closed counts as abandoned.
@@ -67,7 +69,7 @@ impl Engine {
         Ok(run)
     }
 
-    fn begin_run(&mut self, wish: NewRun, by: &Actor) -> Result<Run, Error> {
+    pub(super) fn begin_run(&mut self, wish: NewRun, by: &Actor) -> Result<Run, Error> {
         if AGENTS_MAX < wish.agents.len() {
             let told = format!("a run has at most {AGENTS_MAX} agents");
             return Err(Error::Usage(told));
@@ -160,15 +162,24 @@ impl Engine {
     pub fn past_runs(&self) -> Result<Vec<PastRun>, Error> {
         let mut runs = Vec::new();
         for recorded in self.index.of_type("run.closed")? {
-            if let Some(closed) = recorded.event.get::<RunClosed>() {
-                runs.push(PastRun {
-                    closed: closed.clone(),
-                    at: recorded.event.at.wall,
-                    by: recorded.event.by.clone(),
-                });
-            }
+            runs.extend(past_run(&recorded));
         }
         Ok(runs)
+    }
+
+    /// Returns how the last runs ended that are among the last `among` events, the latest first.
+    pub(crate) fn last_runs(&self, among: u32) -> Result<Vec<PastRun>, Error> {
+        let found = self.index.latest_of_type("run.closed", among)?;
+        Ok(found.iter().filter_map(past_run).collect())
+    }
+
+    /// Returns what an agent saw in its conversation before a run, and whether anybody watched it then.
+    pub(crate) fn session_before(&self, session: &str) -> Result<Option<Sight>, Error> {
+        let store = Store::of(&self.place)?;
+        match store.remembers(session)? {
+            true => Ok(Some(store.session(session)?)),
+            false => Ok(None),
+        }
     }
 
     /// Closes runs nobody has written to for long; returns which.
@@ -199,6 +210,15 @@ impl Engine {
             note,
         }
     }
+}
+
+fn past_run(recorded: &Recorded) -> Option<PastRun> {
+    let closed = recorded.event.get::<RunClosed>()?.clone();
+    Some(PastRun {
+        closed,
+        at: recorded.event.at.wall,
+        by: recorded.event.by.clone(),
+    })
 }
 
 /// Waits until nobody else closes a run or does what may follow from one.

@@ -139,7 +139,7 @@ impl Engine {
             let agent = agent.clone();
             self.note_reading(reader, Note::Pushed { agent, offers })?;
         }
-        if passed.is_empty() || named_open(&Store::of(&self.place)?, reader)?.is_none() {
+        if passed.is_empty() || self.open_id(reader)?.is_none() {
             return Ok(());
         }
         let entries = passed;
@@ -173,10 +173,10 @@ impl Engine {
 
     /// Returns the run that what `reader` does belongs to; makes one where there is none.
     pub fn run_of(&mut self, reader: &Reader) -> Result<String, Error> {
-        let store = Store::of(&self.place)?;
-        if let Some(id) = named_open(&store, reader)? {
-            return Ok(id.to_owned());
+        if let Some(id) = self.open_id(reader)? {
+            return Ok(id);
         }
+        let store = Store::of(&self.place)?;
         let id = reader.implicit_run();
         if !store.is_open(&id)? {
             let opened = Note::Opened {
@@ -207,15 +207,23 @@ impl Engine {
         Ok(self.open_run_of(reader)?.and_then(|run| run.thread))
     }
 
-    /// Returns the run `reader` names, if it is open here.
+    /// Returns the run `reader` names, if it is open here; of who names none, that of its conversation.
     pub fn open_run_of(&self, reader: &Reader) -> Result<Option<Run>, Error> {
-        let store = Store::of(&self.place)?;
-        let open = named_open(&store, reader)?;
-        open.map(|id| self.run(id)).transpose()
+        let open = self.open_id(reader)?;
+        open.map(|id| self.run(&id)).transpose()
+    }
+
+    /// Returns the name of the run `reader` works in, if that is open here.
+    fn open_id(&self, reader: &Reader) -> Result<Option<String>, Error> {
+        let Some(id) = &reader.run else {
+            return self.conversation_of(&reader.agent, reader.session.as_deref());
+        };
+        let is_open = Store::of(&self.place)?.is_open(id)?;
+        Ok(is_open.then(|| id.clone()))
     }
 
     fn note_reading(&mut self, reader: &Reader, note: Note) -> Result<(), Error> {
-        let is_open = named_open(&Store::of(&self.place)?, reader)?.is_some();
+        let is_open = self.open_id(reader)?.is_some();
         let written = self
             .run_of(reader)
             .and_then(|id| self.note_run(&id, note, &reader.agent));
@@ -225,14 +233,6 @@ impl Engine {
             other => other,
         }
     }
-}
-
-/// Returns the name of the run `reader` says it works in, if that is open here.
-fn named_open<'r>(store: &Store, reader: &'r Reader) -> Result<Option<&'r str>, Error> {
-    let Some(id) = reader.run.as_deref() else {
-        return Ok(None);
-    };
-    Ok(store.is_open(id)?.then_some(id))
 }
 
 /// Returns the share of agents an entry is kept from.

@@ -131,6 +131,13 @@ impl Store {
         }
     }
 
+    /// Returns whether a run of the session ended here.
+    pub(crate) fn remembers(&self, session: &str) -> Result<bool, Error> {
+        let path = session_path(session);
+        let stat = self.dir.stat(&path);
+        Ok(stat.map_err(DiskError::on("look at", &path))?.is_some())
+    }
+
     fn remember(&self, session: &str, mut seen: Sight) -> Result<(), Error> {
         seen.add(self.session(session)?);
         let mut lines: Vec<String> = Vec::new();

@@ -114,6 +114,15 @@ pub fn from_error(log: &[u8]) -> Asked {
     }
 }
 
+/// Returns what somebody's words ask about, and the files they name.
+pub fn from_words(text: &str) -> Asked {
+    let paths: Vec<String> = text.lines().flat_map(paths_of).collect();
+    Asked {
+        text: text.to_owned(),
+        paths: first(&paths),
+    }
+}
+
 /// Returns what a file under review asks about; `path` is below the repository's root.
 pub fn from_file(path: &str, text: &[u8]) -> Asked {
     Asked {
