@@ -10,8 +10,8 @@ mod asking;
 mod browse;
 mod commands;
 mod failure;
-mod mcp;
 mod logging;
+mod mcp;
 #[cfg(feature = "otel")]
 mod otel;
 mod print;

@@ -106,6 +106,7 @@ impl Surroundings {
     pub(crate) fn for_long(&self) -> Self {
         Self {
             turns: Some(Arc::default()),
+            surface: Surface::Mcp,
             ..self.clone()
         }
     }

@@ -22,9 +22,7 @@ use crate::score::Role;
 use crate::source::Source;
 use crate::status::Status;
 
-pub use block::{
-    KNOWLEDGE_APPLIED, NOTHING_FOUND, between_marks, brief, context, inline, marked,
-};
+pub use block::{KNOWLEDGE_APPLIED, NOTHING_FOUND, between_marks, brief, context, inline, marked};
 
 /// Entries one agent is shown at most.
 pub const CAP: usize = 5;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
+use ken_core::surface::Page;
 use ken_core::time::Date;
 use ken_ledger::{Dir, DiskError};
 use serde::Serialize;
@@ -13,6 +14,7 @@ use serde::Serialize;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::ken_dir;
+use crate::search::Answer;
 
 /// Where the files lie, below `.ken`.
 const FOLDER: &str = ".local/usage";
@@ -115,6 +117,27 @@ impl AddAssign for Counts {
 }
 
 impl Answered {
+    /// Returns the numbers of an answer that was shown on `pages`.
+    pub fn of(asked: Asked, answer: &Answer, pages: &[&Page]) -> Self {
+        let shown = || pages.iter().flat_map(|page| &page.shown);
+        let found = shown().filter(|it| answer.hit(it.id).is_some()).count();
+        // Norms and what the global ledger adds are shown as they are: nothing of them is spared.
+        let others = shown().filter(|it| answer.hit(it.id).is_none());
+        let others: usize = others.map(|it| it.tokens).sum();
+        let in_full = match answer.hits.is_empty() {
+            true => 0,
+            false => answer.whole_tokens(),
+        };
+        Self {
+            asked,
+            hits: answer.hits.len() + shown().count() - found,
+            shown: shown().count(),
+            withheld: answer.withheld.len(),
+            tokens: pages.iter().map(|page| page.tokens).sum(),
+            whole: in_full + others,
+        }
+    }
+
     fn line(self, surface: Surface) -> String {
         let asked = match self.asked {
             Asked::Search => "search",

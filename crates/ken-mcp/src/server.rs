@@ -15,6 +15,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
 
 use crate::ask::{Ask, BriefAsk, Format, GetAsk};
 use crate::port::{Answered, Caller, Knowledge, Reply, Trouble, Whose};
@@ -142,6 +143,11 @@ fn error(trouble: &Trouble) -> ErrorData {
     }
 }
 
+/// Returns which resource an error is about.
+fn named(uri: &str) -> Option<Value> {
+    Some(serde_json::json!({"uri": uri}))
+}
+
 /// Returns the beginning of somebody's text, on one line.
 fn echo(text: &str) -> String {
     let text = ken_core::surface::inline(text);
@@ -230,9 +236,13 @@ impl<K: Knowledge> ServerHandler for Server<K> {
         let caller = Caller::of(&context);
         let Some(what) = Resource::of(&request.uri) else {
             let said = format!("there is no resource `{}`", echo(&request.uri));
-            return Err(ErrorData::resource_not_found(said, None));
+            return Err(ErrorData::resource_not_found(said, named(&request.uri)));
         };
-        let text = self.read(caller, what).await.map_err(|it| error(&it))?;
+        let text = self.read(caller, what).await;
+        let text = text.map_err(|it| ErrorData {
+            data: named(&request.uri),
+            ..error(&it)
+        })?;
         let contents = ResourceContents::text(text, request.uri).with_mime_type(MARKDOWN);
         Ok(ReadResourceResult::new(vec![contents])
             .with_ttl_ms(READ_TTL_MS)

@@ -3,7 +3,6 @@
 //! What an agent is about to be shown is written down first. What was asked is counted, in numbers.
 
 mod global;
-mod numbers;
 
 use ken_core::entry::Entry;
 use ken_core::id::EntryId;
@@ -14,7 +13,7 @@ use ken_core::time::Date;
 use ken_engine::brief::Brief;
 use ken_engine::runs::Reader;
 use ken_engine::search::{self, Answer, Floor, Portion, Search};
-use ken_engine::usage::Asked;
+use ken_engine::usage::{Answered, Asked};
 use ken_engine::{Engine, Error};
 
 use crate::failure::Failure;
@@ -164,7 +163,7 @@ impl Asker<'_> {
         global: &'p Beside,
     ) {
         pages.extend(global.overlay.as_ref().map(|it| &it.page));
-        let answered = numbers::numbers(asked, answer, &pages);
+        let answered = Answered::of(asked, answer, &pages);
         engine.count(self.surroundings.surface, answered);
     }
 }

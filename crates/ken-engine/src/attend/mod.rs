@@ -30,6 +30,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::runs::{Reader, conversation};
 use crate::search::{Answer, Floor, Portion, Search, from_words};
+use crate::usage::{Answered, Asked, Surface};
 
 pub use failure::{Call, worked};
 pub use ken_index::count_tokens;
@@ -193,7 +194,7 @@ impl Engine {
         let served_by = known.served_by.name();
         let before = self.shown_before(who)?;
         known.hits.retain(|hit| !before.contains(&hit.entry.id));
-        let page = self.hand_to(who, nothing(), known, portion)?;
+        let page = self.hand_to(who, Some(Asked::Search), (nothing(), known), portion)?;
         Ok((page, served_by))
     }
 
@@ -203,12 +204,12 @@ impl Engine {
         self.search(search, &mut |_, _| {})
     }
 
-    /// Hands entries and norms over as a briefing does, and notes them.
+    /// Hands entries and norms over as a briefing does, notes them, and counts them as an answer to what was `asked`.
     fn hand_to(
         &mut self,
         who: &Attendee,
-        norms: Page,
-        mut known: Answer,
+        asked: Option<Asked>,
+        (norms, mut known): (Page, Answer),
         portion: Portion,
     ) -> Result<Page, Error> {
         let heard = known
@@ -221,6 +222,10 @@ impl Engine {
             unsaid,
         };
         let page = self.hand_over(&mut brief, portion, Some(&who.reader()))?;
+        let pages = [&brief.norms, &page];
+        if let Some(asked) = asked {
+            self.count(Surface::Hook, Answered::of(asked, &brief.known, &pages));
+        }
         let shown: Vec<EntryId> = page.shown.iter().map(|it| it.id).collect();
         self.note_told_main(who, &shown)?;
         Ok(page)

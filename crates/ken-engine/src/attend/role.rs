@@ -16,6 +16,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::git;
 use crate::search::{Floor, Portion, Search};
+use crate::usage::Asked;
 use crate::validity::WorkTree;
 
 /// Tokens of what a reviewer is handed.
@@ -150,7 +151,7 @@ impl Engine {
             let is_ours = lens.is_none() || filed.is_none() || filed == lens.as_ref();
             is_ours && !before.contains(&hit.entry.id)
         });
-        let page = self.hand_to(who, super::nothing(), known, portion)?;
+        let page = self.hand_to(who, Some(Asked::Search), (super::nothing(), known), portion)?;
         Ok((page, served_by))
     }
 }

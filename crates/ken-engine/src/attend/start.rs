@@ -28,6 +28,7 @@ use crate::files::ken_dir;
 use crate::git;
 use crate::health::HEALTH_FILE;
 use crate::search::{Answer, Floor, Hit, Portion, Search};
+use crate::usage::Asked;
 
 /// Tokens of everything that is said when a conversation starts.
 pub const BRIEFING_TOKENS_MAX: usize = 1_500;
@@ -155,8 +156,13 @@ impl Engine {
         );
         let (known_portion, lately_portion) = (parts.known, parts.lately);
         let norms = std::mem::replace(&mut parts.norms, nothing());
-        let known = self.hand_to(who, norms.clone(), known, known_portion)?;
-        let lately = self.hand_to(who, nothing(), lately, lately_portion)?;
+        let known = self.hand_to(
+            who,
+            Some(Asked::Brief),
+            (norms.clone(), known),
+            known_portion,
+        )?;
+        let lately = self.hand_to(who, None, (nothing(), lately), lately_portion)?;
         parts.norms = norms;
         let body = parts.body(&known, &lately);
         let block = match body.is_empty() {
