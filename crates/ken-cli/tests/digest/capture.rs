@@ -241,6 +241,68 @@ fn acc_13_the_hand_made_capture_is_recommended_wherever_entries_come_by_themselv
     assert!(closed.stderr.contains(hint), "{closed}");
 }
 
+/// Makes a script the judge: it keeps what it was asked beside the folder, and prints `answer`.
+fn judge(env: &TestEnv, answer: &str) {
+    let folder = env.root().join("..");
+    let asked = folder.join("asked");
+    let script = format!("cat >> {}\nprintf '%s' '{answer}'\n", asked.display());
+    env.write("../judge.sh", &script);
+    let path = folder.join("judge.sh").display().to_string();
+    let set = [
+        "judge",
+        "set",
+        "command",
+        "--timeout",
+        "20",
+        "--",
+        "/bin/sh",
+    ];
+    let _ = env.run(set.into_iter().chain([path.as_str()])).success();
+}
+
+#[test]
+fn a_judge_words_what_waits_and_where_it_is_silent_kens_own_findings_wait() {
+    let env = house();
+    let none = env.run(["capture", "claude.jsonl", "--judge"]);
+    assert_eq!(none.exit, 2, "without a judge: {none}");
+    let quote = "Never edit files under `src/generated` by hand";
+    let answer = json!({"claims": [{
+        "kind": "convention",
+        "statement": "Files below `src/generated` are written by a program and never by hand.",
+        "quote": quote,
+    }]});
+    judge(&env, &answer.to_string());
+    let told = env
+        .run(["capture", "claude.jsonl", "--judge", "--format", "json"])
+        .success()
+        .json();
+    assert_eq!(
+        statements(&told),
+        ["Files below `src/generated` are written by a program and never by hand."]
+    );
+    let by = told["staged"][0]["by"].as_str().expect("who said so");
+    assert!(by.starts_with("agent:judge/"), "{by}");
+    assert_eq!(
+        (&told["tokens"]["calls"], &told["tokens"]["estimated"]),
+        (&1.into(), &true.into())
+    );
+    assert!(0 < told["tokens"]["sent"].as_u64().expect("a number"));
+    let asked = fs::read_to_string(env.root().join("../asked")).expect("a question");
+    assert!(
+        asked.contains("ECONNREFUSED") && !asked.contains("CONTAINER ID"),
+        "{asked}"
+    );
+    assert_eq!(
+        env.run(["list"]).success().stdout,
+        "",
+        "nothing is in the ledger"
+    );
+    judge(&env, "no idea");
+    let silent = env.run(["capture", "codex.jsonl", "--judge", "--format", "json"]);
+    assert_eq!(silent.exit, 1, "{silent}");
+    assert_eq!(statements(&silent.json()).len(), 4);
+}
+
 #[test]
 fn ent_25_lessons_and_spikes_answer_and_raw_signals_and_waiting_claims_do_not() {
     let env = house();

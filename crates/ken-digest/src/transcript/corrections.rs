@@ -4,7 +4,7 @@
 //! around or holds in general, names what it is about, and can be understood without what was said before.
 
 use super::command::{is_family, parse};
-use super::moments::{Moment, MomentKind};
+use super::moments::{MOMENTS_MAX, Moment, MomentKind};
 use super::{Deed, Transcript, What};
 use crate::modality::{Modality, spoken};
 use crate::sentence::sentences;
@@ -62,7 +62,7 @@ pub(super) fn corrections(transcript: &Transcript) -> Vec<Moment> {
                     programs = simples.iter().map(|it| it.program().to_owned()).collect();
                 }
             }
-            What::Asked(text) if acted => {
+            What::Asked(text) if acted && found.len() < MOMENTS_MAX => {
                 for moment in of_turn(text, &programs, turn.line) {
                     if !found.iter().any(|it| it.text == moment.text) {
                         found.push(moment);

@@ -3,12 +3,12 @@
 //! A failure of the agent's own making teaches nothing: what it broke by an edit and mended by the next is left out. So are
 //! failures that passed by themselves, that came back, or between which and the success too much happened.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::kind::Kind;
 
 use super::command::Settled;
-use super::moments::{Moment, MomentKind, Ran, Step, Written};
+use super::moments::{MOMENTS_MAX, Moment, MomentKind, Ran, Step, Written};
 use crate::topic;
 
 /// Steps between a failure and its fix at most.
@@ -23,21 +23,52 @@ const COMMANDS_MAX: usize = 2;
 /// Characters of an added line that is told.
 const ADDED_CHARS_MAX: usize = 90;
 
+/// What is asked of the whole again and again, gathered once: transcripts are long.
+struct Past<'a> {
+    /// The step each file was first written at.
+    written: BTreeMap<&'a str, usize>,
+    /// The step a program last failed at, for each reason.
+    failed: BTreeMap<(&'a str, &'a str), usize>,
+}
+
+impl<'a> Past<'a> {
+    fn of(steps: &'a [Step]) -> Self {
+        let (mut written, mut failed) = (BTreeMap::new(), BTreeMap::new());
+        for (at, step) in steps.iter().enumerate() {
+            match step {
+                Step::Wrote { edits } => {
+                    for edit in edits {
+                        written.entry(edit.path.as_str()).or_insert(at);
+                    }
+                }
+                Step::Ran(ran) => {
+                    if let Some(why) = ran.why.as_deref().filter(|_| !ran.passed) {
+                        failed.insert((ran.simple.program(), why), at);
+                    }
+                }
+            }
+        }
+        Self { written, failed }
+    }
+}
+
 /// Returns the fixes, each failure once.
 pub(super) fn fixes(steps: &[Step]) -> Vec<Moment> {
+    let past = Past::of(steps);
     let mut told = BTreeSet::new();
     let found = steps
         .iter()
         .enumerate()
         .filter_map(|(at, step)| match step {
-            Step::Ran(ran) if ran.passed && ran.simple.is_checker() => fix(steps, at, ran),
+            Step::Ran(ran) if ran.passed && ran.simple.is_checker() => fix(steps, &past, at, ran),
             Step::Ran(_) | Step::Wrote { .. } => None,
         });
-    found.filter(|it| told.insert(it.text.clone())).collect()
+    let found = found.filter(|it| told.insert(it.text.clone()));
+    found.take(MOMENTS_MAX).collect()
 }
 
 /// Returns what made the command at `at` pass, if it failed before and that can be told.
-fn fix(steps: &[Step], at: usize, passed: &Ran) -> Option<Moment> {
+fn fix(steps: &[Step], past: &Past<'_>, at: usize, passed: &Ran) -> Option<Moment> {
     let from = at.saturating_sub(STEPS_MAX);
     let (place, failed, settled) = (from..at).rev().find_map(|place| match &steps[place] {
         Step::Ran(ran) => {
@@ -47,10 +78,12 @@ fn fix(steps: &[Step], at: usize, passed: &Ran) -> Option<Moment> {
         Step::Wrote { .. } => None,
     })?;
     let why = failed.why.as_deref().filter(|_| !failed.passed)?;
-    if came_back(&steps[at + 1..], failed) {
+    let last = past.failed.get(&(failed.simple.program(), why));
+    if last.is_some_and(|last| at < *last) {
+        // What mended it did not last.
         return None;
     }
-    let cause = Cause::of(steps, place, at);
+    let cause = Cause::of(steps, past, place, at);
     let command = failed.simple.text()?;
     let whereabouts = failed
         .simple
@@ -90,16 +123,6 @@ fn fix(steps: &[Step], at: usize, passed: &Ran) -> Option<Moment> {
     })
 }
 
-/// Returns whether the same failure was seen again later.
-fn came_back(later: &[Step], failed: &Ran) -> bool {
-    later.iter().any(|step| match step {
-        Step::Ran(ran) => {
-            !ran.passed && ran.why == failed.why && ran.simple.program() == failed.simple.program()
-        }
-        Step::Wrote { .. } => false,
-    })
-}
-
 /// What was done between a failure and a success.
 #[derive(Default)]
 struct Cause {
@@ -110,28 +133,25 @@ struct Cause {
 }
 
 impl Cause {
-    fn of(steps: &[Step], failed: usize, passed: usize) -> Self {
-        let written = |steps: &[Step]| -> Vec<Written> {
-            let all = steps.iter().filter_map(|it| match it {
-                Step::Wrote { edits } => Some(edits.clone()),
-                Step::Ran(_) => None,
-            });
-            all.flatten().collect()
-        };
-        let before: BTreeSet<String> = written(&steps[..failed])
-            .into_iter()
-            .map(|it| it.path)
-            .collect();
+    fn of(steps: &[Step], past: &Past<'_>, failed: usize, passed: usize) -> Self {
+        let between = &steps[failed..passed];
+        let written = between.iter().filter_map(|it| match it {
+            Step::Wrote { edits } => Some(edits),
+            Step::Ran(_) => None,
+        });
         let mut edits: Vec<Written> = Vec::new();
-        for edit in written(&steps[failed..passed]) {
+        for edit in written.flatten() {
+            let has_room = edits.len() <= FILES_MAX;
             match edits.iter_mut().find(|it| it.path == edit.path) {
                 // Two edits of one file are more than one line.
                 Some(known) => known.added = None,
-                None => edits.push(edit),
+                // More than a few are too many, however many they are.
+                None if has_room => edits.push(edit.clone()),
+                None => {}
             }
         }
         let mut commands = Vec::new();
-        for step in &steps[failed..passed] {
+        for step in between {
             if let Step::Ran(ran) = step
                 && ran.passed
                 && ran.simple.is_changing()
@@ -141,7 +161,12 @@ impl Cause {
                 commands.push(text);
             }
         }
-        let is_own = !edits.is_empty() && edits.iter().all(|it| before.contains(&it.path));
+        let was_written = |it: &Written| {
+            past.written
+                .get(it.path.as_str())
+                .is_some_and(|at| *at < failed)
+        };
+        let is_own = !edits.is_empty() && edits.iter().all(was_written);
         Self {
             edits,
             commands,

@@ -57,6 +57,31 @@ fn members_of_the_wrong_type_mean_nothing() {
     }
 }
 
+/// Whatever is asked of every step is asked of all others: made to be slow, this would take hours.
+#[test]
+fn a_long_transcript_takes_no_longer_than_it_is_long() {
+    let mut lines = Vec::new();
+    let mut did = |item: serde_json::Value| {
+        lines.push(serde_json::json!({"type": "item.completed", "item": item}).to_string());
+    };
+    for at in 0..20_000 {
+        let (run, edit) = (format!("r{at}"), format!("e{at}"));
+        let why = format!("error: cannot find value number {at} in this scope");
+        did(
+            serde_json::json!({"id": run, "type": "command_execution", "command": "cargo build", "aggregated_output": why, "exit_code": 1}),
+        );
+        did(
+            serde_json::json!({"id": edit, "type": "file_change", "status": "completed", "changes": [{"path": format!("src/f{at}.rs")}]}),
+        );
+        did(
+            serde_json::json!({"id": format!("p{at}"), "type": "command_execution", "command": "cargo build", "aggregated_output": "", "exit_code": 0}),
+        );
+    }
+    let text = lines.join("\n");
+    let found = moments(&read(Agent::Codex, text.as_bytes()), None);
+    assert_eq!(found.len(), ken_digest::transcript::MOMENTS_MAX);
+}
+
 /// A line of either agent with `text` where a person, a shell and a file are named.
 fn lines(text: &str) -> String {
     let all = [
