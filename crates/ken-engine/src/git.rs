@@ -263,7 +263,11 @@ pub(crate) fn changed_paths(
 /// Returns the known files that differ from the last commit: one process, and no walk through the tree. Nobody has said
 /// anything yet about files that are new.
 pub(crate) fn files_in_hand(place: &Place) -> Result<Vec<String>, GitError> {
-    let arguments = [
+    let tops = tops_beside_ours(place);
+    if tops.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut arguments = vec![
         "status",
         "--porcelain=v1",
         "-z",
@@ -271,6 +275,11 @@ pub(crate) fn files_in_hand(place: &Place) -> Result<Vec<String>, GitError> {
         "--ignore-submodules=all",
         "--no-renames",
     ];
+    if tops.len() <= TOPS_MAX {
+        // Otherwise git looks at every entry file there is.
+        arguments.push("--");
+        arguments.extend(tops.iter().map(String::as_str));
+    }
     let listed = run(place, &arguments)?;
     let text = String::from_utf8_lossy(&listed);
     let ours = format!("{KEN_DIR}/");
@@ -278,6 +287,20 @@ pub(crate) fn files_in_hand(place: &Place) -> Result<Vec<String>, GitError> {
     let paths = text.split('\0').filter_map(|line| line.get(3..));
     let paths = paths.filter(|path| !path.is_empty() && !path.starts_with(&ours));
     Ok(paths.map(str::to_owned).collect())
+}
+
+/// Names at the top of a tree that are handed to git.
+const TOPS_MAX: usize = 200;
+
+/// Returns what lies at the top of the tree beside git's folder and ours.
+fn tops_beside_ours(place: &Place) -> Vec<String> {
+    let listed = std::fs::read_dir(&place.root)
+        .into_iter()
+        .flatten()
+        .flatten();
+    let names = listed.filter_map(|it| it.file_name().into_string().ok());
+    let names = names.filter(|name| name != KEN_DIR && name != ".git");
+    names.collect()
 }
 
 /// Returns the branch this worktree is on, as its HEAD says; asks no program.

@@ -1,4 +1,4 @@
-//! How each agent speaks to its hooks: JSON in ([`hear`]), JSON out ([`answer`]).
+//! How each agent speaks to its hooks: JSON in ([`hear()`]), JSON out ([`answer()`]).
 //!
 //! Members are read by every name any agent gives them, because agents borrow from each other and rename; what is
 //! missing, of another type or unknown is passed over. Nothing here fails: what cannot be read was not heard.

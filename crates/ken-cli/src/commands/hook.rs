@@ -3,7 +3,7 @@
 //! Whatever goes wrong here is a line in a log and nothing else: the exit code is 0 and stdout empty, because agents
 //! stop at other exit codes and read everything on stdout. Nothing waits longer than [`waits`] says.
 
-use std::io::{self, Read as _};
+use std::io::{self, IsTerminal as _, Read as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -47,6 +47,12 @@ pub(crate) fn run(words: &[String]) -> Exit {
         .and_then(|(it, word)| it.moment(word));
     let (Some(agent), Some(moment)) = (known, moment) else {
         print::aside("ken hook AGENT EVENT: no such agent or event; nothing is done");
+        let (sender, receiver) = mpsc::channel();
+        // A person has nothing to say; an agent shall be able to say it all.
+        if !io::stdin().is_terminal() {
+            thread::spawn(move || sender.send(read_input().1));
+            let _ = receiver.recv_timeout(waits(Moment::Tool));
+        }
         return Exit::Fine;
     };
     // What is said of a panic would be read by the agent.
