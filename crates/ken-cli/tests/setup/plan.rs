@@ -20,7 +20,7 @@ fn the_plan_is_shown_and_nothing_is_written_where_nobody_can_answer() {
       create  .claude/settings.json        7 hooks (Claude Code)
       create  .agents/skills/ken/SKILL.md  skill (Codex)
       create  .codex/config.toml           MCP server (Codex)
-      create  .codex/hooks.json            6 hooks (Codex)
+      create  .codex/hooks.json            5 hooks (Codex)
     ----- stderr -----
     Telling Claude Code and Codex about Ken changes these files below [root]:
     Nothing outside the repository is touched, nothing is committed, no permission is granted; `ken setup --remove` undoes it.
