@@ -272,6 +272,11 @@ pub(crate) fn named_agent() -> Option<Actor> {
     named.filter(|it| !it.is_human())
 }
 
+/// Returns the conversation the environment names.
+pub(crate) fn named_session() -> Option<String> {
+    variable("KEN_SESSION")
+}
+
 /// Returns the run the environment names.
 pub(crate) fn named_run() -> Option<String> {
     variable("KEN_RUN")

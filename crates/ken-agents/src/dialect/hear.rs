@@ -89,7 +89,7 @@ pub fn hear(moment: Moment, input: &[u8]) -> Option<Heard> {
         session: parent.or_else(|| name(&all, SESSION)),
         cwd: string(&all, CWD).or_else(|| first_of(&all, "workspace_roots")),
         source: string(&all, SOURCE).map(|it| Source::named(&it)),
-        prompt: string(&all, PROMPT).map(|it| head(&it, PROMPT_CHARS_MAX)),
+        prompt: string(&all, PROMPT),
         attached: attached(&all),
         tool: tool(moment, &all),
         subagent,

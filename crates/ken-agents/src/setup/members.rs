@@ -6,6 +6,7 @@
 use super::block::BOM;
 use super::json::{self, At, Document, Item, Json, Node};
 use super::record::{Record, Written};
+use super::servers::NAME;
 use super::{After, Change, Piece, Standing, What, newline_of, sum};
 
 /// What every command of a hook of Ken's begins with.
@@ -99,10 +100,11 @@ impl Entry {
 }
 
 impl Written {
-    /// Returns whether an item is this entry, changed or not.
+    /// Returns whether an item is this entry, changed or not. A record comes with the repository: whatever it claims, only
+    /// what bears Ken's name or runs its hooks is Ken's.
     fn is(&self, item: &Item) -> bool {
         match &self.key {
-            Some(key) => item.key.as_ref() == Some(key),
+            Some(key) => key == NAME && item.key.as_ref() == Some(key),
             None => runs_hook(&item.node.value),
         }
     }

@@ -6,7 +6,7 @@
 use std::io::{self, IsTerminal as _, Read as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -58,24 +58,33 @@ pub(crate) fn run(words: &[String]) -> Exit {
     // What is said of a panic would be read by the agent.
     panic::set_hook(Box::new(|_| {}));
     let (sender, receiver) = mpsc::channel();
+    let told = Arc::new(Mutex::new(Heard::default()));
+    let telling = Arc::clone(&told);
     thread::spawn(move || {
-        let _ = sender.send(watched(agent, moment));
+        let _ = sender.send(watched(agent, moment, &telling));
     });
     match receiver.recv_timeout(waits(moment)) {
         Ok(Some(answer)) => print::answer(&answer),
         Ok(None) => {}
         Err(_) => {
-            let here = Here::of(&Heard::default());
+            let heard = told.lock().unwrap_or_else(PoisonError::into_inner);
+            let here = Here::of(&heard);
             here.log(agent, moment, "took too long and was given up");
+            here.lose(agent, moment, &heard);
         }
     }
     Exit::Fine
 }
 
 /// Attends a moment and logs what goes wrong.
-fn watched(agent: Agent, moment: Moment) -> Option<String> {
+fn watched(agent: Agent, moment: Moment, told: &Mutex<Heard>) -> Option<String> {
     let (input, is_whole) = read_input();
     let heard = dialect::hear(moment, &input).filter(|_| is_whole);
+    if let Some(heard) = &heard {
+        told.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone_from(heard);
+    }
     let here = Here::of(heard.as_ref().unwrap_or(&Heard::default()));
     if !here.keeps_knowledge() {
         return None;
@@ -86,8 +95,11 @@ fn watched(agent: Agent, moment: Moment) -> Option<String> {
         return here.logged(agent, moment, attended).flatten();
     };
     let attend = AssertUnwindSafe(|| here.attend(agent, moment, &heard));
-    here.logged(agent, moment, panic::catch_unwind(attend))
-        .flatten()
+    let attended = here.logged(agent, moment, panic::catch_unwind(attend));
+    if attended.is_none() {
+        here.lose(agent, moment, &heard);
+    }
+    attended.flatten()
 }
 
 /// Where a moment happens.
@@ -98,14 +110,15 @@ struct Here {
 
 impl Here {
     fn of(heard: &Heard) -> Self {
+        let git = world::git_env();
         let named = heard.cwd.as_deref().map(PathBuf::from);
         let named = named.filter(|it| it.is_absolute() && it.is_dir());
-        Self {
-            start: named
-                .or_else(|| std::env::current_dir().ok())
-                .unwrap_or_default(),
-            git: world::git_env(),
-        }
+        let own = std::env::current_dir().ok();
+        // A command may be at work elsewhere; the conversation is where its hooks are started.
+        let places: Vec<PathBuf> = named.into_iter().chain(own).collect();
+        let kept = places.iter().find(|it| attend::is_kept_here(it, &git));
+        let start = kept.or(places.first()).cloned().unwrap_or_default();
+        Self { start, git }
     }
 
     fn keeps_knowledge(&self) -> bool {
@@ -116,6 +129,18 @@ impl Here {
         let now = world::world().map(|it| it.now()).unwrap_or_default();
         let line = format!("{} {}: {what}", agent.name(), moment.name());
         attend::log(&self.start, &self.git, now, &line);
+    }
+
+    /// Notes that what a moment showed was not written down: the conversation confirms nothing any more.
+    fn lose(&self, agent: Agent, moment: Moment, heard: &Heard) {
+        match moment {
+            Moment::Prompt | Moment::Tool | Moment::Failure | Moment::Subagent => {
+                let now = world::world().map(|it| it.now()).unwrap_or_default();
+                let who = attendee(agent, moment, heard);
+                attend::lost(&self.start, &self.git, &who, now);
+            }
+            Moment::Start | Moment::Stop | Moment::End => {}
+        }
     }
 
     /// Returns what came of a moment; what went wrong goes to the log.
@@ -198,7 +223,9 @@ impl Here {
         let Some(tool) = &heard.tool else {
             return Ok(None);
         };
-        let seen = sighting(&tool.paths, &tool.asked, &tool.output);
+        // A command in Ken's own folder names nothing of it.
+        let paths: Vec<String> = tool.paths.iter().chain(&heard.cwd).cloned().collect();
+        let seen = sighting(&paths, &tool.asked, &tool.output);
         let asked = match tool.asked.is_empty() {
             true => tool.paths.join(" "),
             false => tool.asked.clone(),
@@ -227,7 +254,8 @@ impl Here {
         input: &[u8],
     ) -> Result<Option<String>, Failure> {
         let session = dialect::session_in(input);
-        let (Some(session), Moment::Tool | Moment::Failure) = (session, moment) else {
+        let (Some(session), Moment::Prompt | Moment::Tool | Moment::Failure) = (session, moment)
+        else {
             return Ok(None);
         };
         let heard = Heard {
@@ -243,7 +271,9 @@ impl Here {
 
 fn attendee(agent: Agent, moment: Moment, heard: &Heard) -> Attendee {
     let named = world::named_agent();
-    let sees = dialect::sees_every_read(agent);
+    // A conversation tells its commands its name; whoever speaks of another one is no hook of it.
+    let is_own = world::named_session().is_none_or(|it| Some(&it) == heard.session.as_ref());
+    let sees = dialect::sees_every_read(agent) && is_own;
     Attendee {
         agent: named.unwrap_or_else(|| Actor::from_claim(Role::Agent, agent.name())),
         session: heard.session.clone(),
@@ -264,10 +294,10 @@ fn attendee(agent: Agent, moment: Moment, heard: &Heard) -> Attendee {
 
 fn beginning(source: Option<Source>) -> Beginning {
     match source {
-        None | Some(Source::Startup | Source::Clear) => Beginning::Fresh,
+        Some(Source::Startup | Source::Clear) => Beginning::Fresh,
         Some(Source::Resume) => Beginning::Resumed,
         Some(Source::Compact) => Beginning::Condensed,
-        Some(Source::Other) => Beginning::Unknown,
+        None | Some(Source::Other) => Beginning::Unknown,
     }
 }
 

@@ -47,6 +47,10 @@ struct Desk<'a> {
     surroundings: &'a Surroundings,
     engine: &'a mut Engine,
     reader: &'a Reader,
+    caller: &'a Caller,
+    conversations: &'a Conversations,
+    /// Whether somebody named the run this is about.
+    has_named_run: bool,
 }
 
 impl Local {
@@ -97,21 +101,36 @@ impl Local {
         let reader = self
             .conversations
             .reader(&mut engine, surroundings.run(), (agent, caller));
+        let has_named_run = surroundings.run().is_some();
         let surroundings = surroundings.acting_as(&reader.agent, reader.run.clone());
         let done = act(&mut Desk {
             surroundings: &surroundings,
             engine: &mut engine,
             reader: &reader,
+            caller,
+            conversations: &self.conversations,
+            has_named_run,
         });
         surroundings.remember(&mut engine)?;
-        for notice in engine.take_notices() {
-            tracing::info!(?notice, "beside an answer");
+        // They name people and files: a log is told how many there were.
+        let notices = engine.take_notices().len();
+        if 0 < notices {
+            tracing::info!(notices, "beside an answer");
         }
         done
     }
 }
 
 impl Desk<'_> {
+    /// Returns who found what is recorded now.
+    fn finder(&mut self) -> Result<Reader, Failure> {
+        let who = (self.reader, self.caller);
+        let finder = self
+            .conversations
+            .finder(self.engine, who, self.has_named_run);
+        Ok(finder?)
+    }
+
     /// Returns the run draws are seeded by.
     fn run(&self) -> String {
         self.reader.run.clone().unwrap_or_default()

@@ -10,7 +10,7 @@ use ken_core::entry::Entry;
 use ken_core::event::{Feedback, FeedbackGiven};
 use ken_core::id::EntryId;
 use ken_core::run::exposure::Sight;
-use ken_core::run::{Finding, Run};
+use ken_core::run::{Agent, Finding, Run};
 use ken_core::text::{Statement, Step};
 use ken_mcp::Reply;
 use ken_mcp::ask::{FeedbackAsk, Format, RecordAsk};
@@ -73,7 +73,12 @@ pub(super) fn record(desk: &mut Desk<'_>, ask: &RecordAsk) -> Result<Reply, Fail
         Some(Known::Added(id)) => Outcome::Recorded(Box::new(desk.engine.entry(id)?)),
         Some(Known::Found(seen)) => Outcome::Noted(seen),
         Some(Known::Elsewhere(seen)) => {
-            desk.engine.observe(desk.reader, finding(statement, ask)?)?;
+            let finder = desk.finder()?;
+            let run = desk.engine.open_run_of(&finder)?;
+            let finder_in_run = run.as_ref().and_then(|it| it.agents.get(&finder.agent));
+            if !finder_in_run.is_some_and(|it| found_before(it, &statement)) {
+                desk.engine.observe(&finder, finding(statement, ask)?)?;
+            }
             Outcome::Noted(seen)
         }
         None => {
@@ -121,14 +126,16 @@ fn known(
     }
     let sight = sight(desk, run.as_ref());
     let seen = standing.iter().find(|id| sight.entries.contains(id));
-    let is_again = agent.is_some_and(|it| {
-        let mut found = it.findings.iter();
-        found.any(|it| it.finding.statement == *statement)
-    });
+    let is_again = agent.is_some_and(|it| found_before(it, statement));
     Ok(Some(match is_again {
         true => Known::Found(seen.copied()),
         false => Known::Elsewhere(seen.copied()),
     }))
+}
+
+fn found_before(agent: &Agent, statement: &Statement) -> bool {
+    let mut found = agent.findings.iter();
+    found.any(|it| it.finding.statement == *statement)
 }
 
 /// Returns what the agent saw in its conversation.

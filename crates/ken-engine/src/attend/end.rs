@@ -76,8 +76,8 @@ fn reminder(found: usize, fixed: usize) -> String {
         ));
     }
     format!(
-        "Ken: in this conversation {}, and nothing was written down yet. If one of it will help whoever comes next, record it \
-         in one to three sentences that hold beyond this case: `ken_record`, or `ken add --kind learning --statement … --anchor PATH#SYMBOL`. \
+        "Ken: in this conversation {}, and nothing was written down yet. If one of them will help whoever comes next, record it \
+         in one to three sentences that hold beyond this case: `ken_record`, or `ken add --kind learning --statement … --anchor PATH#SYMBOL --cite commit:HASH`. \
          If nothing will, stop; this is said once.\n",
         had.join(" and ")
     )

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
+use ken_core::run::{Note, Noted};
 use ken_core::text::visible;
 use ken_core::time::Timestamp;
 use ken_ledger::layout::{KEN_DIR, VERSION_FILE};
 use ken_ledger::{Dir as _, GitEnv, RealDir, discover};
 
+use super::Attendee;
 use crate::files::ken_dir;
 use crate::guard::without_secrets;
+use crate::runs::store::Store;
 
 /// The file, below `.ken/`.
 const LOG_FILE: &str = ".local/hook.log";
@@ -23,6 +26,20 @@ const LINE_CHARS_MAX: usize = 300;
 pub fn is_kept_here(start: &Path, git: &GitEnv) -> bool {
     let place = discover(start, git).ok().flatten();
     place.is_some_and(|it| it.root.join(KEN_DIR).join(VERSION_FILE).is_file())
+}
+
+/// Notes in a conversation's run that something was shown and not written down; where that cannot be done either, the
+/// log says what went wrong.
+pub fn lost(start: &Path, git: &GitEnv, who: &Attendee, now: Timestamp) {
+    let (Ok(Some(place)), Some(run)) = (discover(start, git), who.run()) else {
+        return;
+    };
+    let noted = Noted {
+        at: now,
+        by: who.agent.clone(),
+        note: Note::Gap,
+    };
+    let _ = Store::of(&place).and_then(|store| store.append(&run, &noted));
 }
 
 /// Adds a line to the log, without secrets; where that cannot be done nothing is said.

@@ -34,7 +34,7 @@ use crate::usage::{Answered, Asked, Surface};
 
 pub use failure::{Call, worked};
 pub use ken_index::count_tokens;
-pub use log::{LOG_BYTES_MAX, is_kept_here, log};
+pub use log::{LOG_BYTES_MAX, is_kept_here, log, lost};
 pub use reading::{Sighting, sighting};
 pub use role::Surfacing;
 pub use start::{BRIEFING_TOKENS_MAX, Beginning};

@@ -26,14 +26,21 @@ pub enum Sighting {
 /// Returns what a tool call shows: `paths` it was given, what else it was `asked`, and its `output`.
 #[must_use]
 pub fn sighting(paths: &[String], asked: &str, output: &str) -> Sighting {
+    // Whoever speaks to hooks itself could say anything of what it saw.
+    if asked.contains("ken hook") {
+        return Sighting::Everything;
+    }
     let mut seen = BTreeSet::new();
+    take_ids(asked, &mut seen);
+    let mut in_files = BTreeSet::new();
     let named: Vec<&String> = paths.iter().filter(|it| names_ken(it)).collect();
     let mut is_exact = true;
     for text in named.iter().map(|it| it.as_str()).chain([asked]) {
-        is_exact &= take_entry_paths(text, &mut seen);
+        is_exact &= take_entry_paths(text, &mut in_files);
     }
     let is_asked = !named.is_empty() || names_ken(asked);
-    if is_asked && is_exact && !seen.is_empty() {
+    seen.extend(&in_files);
+    if is_asked && is_exact && !in_files.is_empty() {
         // Whole entry files were named: what else is shown names itself.
     } else if is_asked && !output.trim().is_empty() {
         let mut lines = output.lines().filter(|it| !it.trim().is_empty());

@@ -86,7 +86,7 @@ impl Engine {
                 member: Member {
                     role: role.and_then(|it| name_of(it).parse().ok()),
                     lens: lens_of(&subagent.kind),
-                    session: None,
+                    session: who.session.clone(),
                     told_by: [who.agent.clone()].into(),
                     declared: true,
                 },

@@ -66,6 +66,16 @@ pub enum Beginning {
     Unknown,
 }
 
+/// Returns who knows everything an agent saw: its hooks, if they were there from the beginning.
+///
+/// One that goes on may have read anything while nobody watched. A run that is still open keeps its witness.
+fn witness_at(who: &Attendee, beginning: Beginning) -> Witness {
+    match beginning {
+        Beginning::Fresh => who.witness,
+        Beginning::Resumed | Beginning::Condensed | Beginning::Unknown => Witness::Nobody,
+    }
+}
+
 impl Engine {
     /// Opens the conversation's run and says what to know before work begins.
     pub fn attend_start(
@@ -83,7 +93,7 @@ impl Engine {
         } else {
             beginning
         };
-        let witness = self.witness_at(who, beginning)?;
+        let witness = witness_at(who, beginning);
         let run = self.join_conversation(who, witness, thread.clone())?;
         if !who.listens || self.index.list(&any_one())?.is_empty() {
             return Ok(None);
@@ -101,20 +111,6 @@ impl Engine {
             ..Search::default()
         };
         self.briefing(who, beginning, run.as_ref(), &search)
-    }
-
-    /// Returns who knows everything an agent saw: its hooks, if they were there from the beginning.
-    fn witness_at(&self, who: &Attendee, beginning: Beginning) -> Result<Witness, Error> {
-        let session = who.session.as_deref().unwrap_or_default();
-        let is_watched = match beginning {
-            Beginning::Fresh => true,
-            Beginning::Resumed | Beginning::Condensed => self.session_before(session)?.is_some(),
-            Beginning::Unknown => false,
-        };
-        Ok(match is_watched {
-            true => who.witness,
-            false => Witness::Nobody,
-        })
     }
 
     fn briefing(

@@ -9,7 +9,7 @@ mod conversation;
 mod matching;
 mod policy;
 mod reader;
-mod store;
+pub(crate) mod store;
 
 use std::collections::BTreeSet;
 
@@ -122,7 +122,7 @@ impl Engine {
         }
         self.ground_anchors(&mut finding.evidence)?;
         let says: BTreeSet<EntryId> = self.entries_saying(&finding.statement)?;
-        let id = self.run_of(reader)?;
+        let id = self.run_of_finder(reader)?;
         let note = Note::Observed {
             agent: reader.agent.clone(),
             finding: Box::new(finding),
@@ -195,6 +195,8 @@ impl Engine {
                     cost_micros: 0,
                     strategy: None,
                 };
+                // Nobody saw its end, so nobody knows what else was shown.
+                self.note_run(&run.id, Note::Gap, by)?;
                 self.end_run(&run.id, &ending, by)?;
                 swept.push(run.id);
             }

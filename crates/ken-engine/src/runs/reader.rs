@@ -173,9 +173,22 @@ impl Engine {
 
     /// Returns the run that what `reader` does belongs to; makes one where there is none.
     pub fn run_of(&mut self, reader: &Reader) -> Result<String, Error> {
-        if let Some(id) = self.open_id(reader)? {
-            return Ok(id);
+        match self.open_id(reader)? {
+            Some(id) => Ok(id),
+            None => self.implicit_run_of(reader),
         }
+    }
+
+    /// Returns the run that what `reader` found belongs to: one it names, or that of the conversation it names. Whoever names
+    /// neither may be anybody, and confirms nothing.
+    pub(super) fn run_of_finder(&mut self, reader: &Reader) -> Result<String, Error> {
+        match reader.run.is_some() || reader.session.is_some() {
+            true => self.run_of(reader),
+            false => self.implicit_run_of(reader),
+        }
+    }
+
+    fn implicit_run_of(&mut self, reader: &Reader) -> Result<String, Error> {
         let store = Store::of(&self.place)?;
         let id = reader.implicit_run();
         if !store.is_open(&id)? {
