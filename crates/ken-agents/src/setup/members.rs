@@ -110,6 +110,9 @@ impl Written {
     }
 }
 
+/// What a new file may need beside Ken's entries; nothing else is taken out as such, whatever a record says.
+const EXTRAS: [&str; 2] = ["$schema", "version"];
+
 /// Returns whether a value runs a hook of Ken's.
 pub(super) fn runs_hook(value: &serde_json::Value) -> bool {
     use serde_json::Value;
@@ -477,7 +480,8 @@ impl Work {
 
     /// Takes out what a new file needed, where nothing else is left.
     fn take_extras(&mut self) {
-        let extras = self.record.extras.clone();
+        let mut extras = self.record.extras.clone();
+        extras.retain(|it| EXTRAS.contains(&it.as_str()));
         let is_all = self.with(|document| {
             let root = document.root.as_ref()?;
             let is_extra = |it: &Item| it.key.as_ref().is_some_and(|key| extras.contains(key));

@@ -4,6 +4,7 @@ mod briefing;
 mod harmless;
 mod roles;
 mod sessions;
+mod trust;
 
 use std::fs;
 use std::path::PathBuf;

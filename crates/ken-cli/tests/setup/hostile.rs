@@ -138,3 +138,25 @@ fn a_forged_record_removes_and_writes_nothing_of_others() {
     assert!(env.root().join("empty").is_dir());
     assert!(!env.root().join(".mcp.json").exists());
 }
+
+#[test]
+fn a_forged_record_takes_no_member_of_others() {
+    let env = repository();
+    let own = "{\n  \"permissions\": {\"deny\": [\"Read(.env)\"]},\n  \"mcpServers\": {\"other\": {\"command\": \"x\"}}\n}\n";
+    env.write(".claude/settings.json", own);
+    let sum = |value: &str| blake3::hash(value.as_bytes()).to_hex()[..16].to_owned();
+    let (deny, other) = (sum("[\"Read(.env)\"]"), sum("{\"command\":\"x\"}"));
+    let record = format!(
+        r#"{{"schema": "ken.setup.record.v1", "path": ".claude/settings.json", "agents": ["claude-code"], "entries": [{{"at": "/permissions", "key": "deny", "sum": "{deny}"}}, {{"at": "/mcpServers", "key": "other", "sum": "{other}"}}], "extras": ["permissions"], "made": ["/permissions", "/mcpServers"]}}"#
+    );
+    for command in [["setup", "claude", "--yes"], ["setup", "--remove", "--yes"]] {
+        env.write(".claude/settings.json", own);
+        env.write(".ken/setup/.claude+settings.json.json", &record);
+        let _ = env.run(command);
+        let text = env.read(".claude/settings.json");
+        assert!(
+            text.contains("Read(.env)") && text.contains("\"other\""),
+            "{text}"
+        );
+    }
+}
