@@ -22,7 +22,7 @@ pub(crate) struct McpArgs {
     /// A name others call this machine by; without one, only this machine is listened to
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(crate) allow_host: Vec<String>,
-    /// A web page that may call, such as https://app.example.org
+    /// A web page that may call, such as `https://app.example.org`
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     pub(crate) allow_origin: Vec<String>,
 }

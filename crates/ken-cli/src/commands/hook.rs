@@ -46,7 +46,12 @@ pub(crate) fn run(words: &[String]) -> Exit {
         .zip(words.get(1))
         .and_then(|(it, word)| it.moment(word));
     let (Some(agent), Some(moment)) = (known, moment) else {
-        print::aside("ken hook AGENT EVENT: no such agent or event; nothing is done");
+        let agents: Vec<&str> = Agent::ALL.iter().map(|it| it.name()).collect();
+        let events: Vec<&str> = Moment::ALL.iter().map(|it| it.name()).collect();
+        let (agents, events) = (agents.join(", "), events.join(", "));
+        print::aside(&format!(
+            "ken hook AGENT EVENT: no such agent or event; nothing is done. Agents: {agents}; events: {events}"
+        ));
         let (sender, receiver) = mpsc::channel();
         // A person has nothing to say; an agent shall be able to say it all.
         if !io::stdin().is_terminal() {

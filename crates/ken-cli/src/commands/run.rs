@@ -8,7 +8,7 @@ use ken_core::run::close::Ending;
 use ken_core::run::{How, Note};
 use ken_core::text::word;
 use ken_engine::Engine;
-use ken_engine::runs::{Closed, NewRun, Reader};
+use ken_engine::runs::{Closed, NewRun, PastRun, Reader};
 use serde::Serialize;
 
 use super::{Session, hand};
@@ -174,6 +174,13 @@ fn tell(session: &mut Session<'_>, closed: &Closed) -> Result<Exit, Failure> {
 
 fn show(session: &mut Session<'_>, name: Option<String>) -> Result<Exit, Failure> {
     let named = name.or_else(|| session.surroundings.run().map(ToOwned::to_owned));
+    if let Some(ended) = ended(session, named.as_deref())? {
+        match session.is_json() {
+            true => session.printer.json(&PastObject::new(&ended))?,
+            false => session.printer.line(past_line(&ended))?,
+        }
+        return Ok(Exit::Fine);
+    }
     let run = session.read(|engine| match &named {
         Some(id) => Ok(engine.run(id)?),
         None => match &mut engine.open_runs()?[..] {
@@ -188,6 +195,21 @@ fn show(session: &mut Session<'_>, name: Option<String>) -> Result<Exit, Failure
     }
     session.printer.text(run_text(&run))?;
     Ok(Exit::Fine)
+}
+
+/// Returns the run that ended under this name, if none is open under it.
+fn ended(session: &mut Session<'_>, name: Option<&str>) -> Result<Option<PastRun>, Failure> {
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    session.read(|engine| {
+        if engine.open_runs()?.iter().any(|it| it.id == name) {
+            return Ok(None);
+        }
+        let mut past = engine.past_runs()?;
+        past.retain(|it| it.closed.run == name);
+        Ok(past.pop())
+    })
 }
 
 fn list(session: &mut Session<'_>) -> Result<Exit, Failure> {

@@ -235,3 +235,18 @@ fn a_failure_that_was_put_right_asks_for_a_record_once() {
     assert!(said.contains("1 failure was put right"), "{said}");
     assert_eq!(house.hook("claude-code", "stop", "stop").stdout, "");
 }
+
+#[test]
+fn a_conversation_that_ended_can_still_be_looked_at() {
+    let house = House::new();
+    let _ = house.hook("claude-code", "start", "start");
+    let run = house.open_run()["run"].as_str().expect("open").to_owned();
+    let _ = house.hook("claude-code", "end", "end");
+    let shown = house.env.run(["run", "show", &run]).success().stdout;
+    assert!(
+        shown.contains(&run) && shown.contains("abandoned"),
+        "{shown}"
+    );
+    let other = house.env.run(["run", "show", "C-unknown"]);
+    assert_eq!(other.exit, 2, "{other}");
+}
