@@ -91,7 +91,7 @@ fn watched(agent: Agent, moment: Moment, told: &Mutex<Heard>) -> Option<String> 
             .clone_from(heard);
     }
     let here = Here::of(heard.as_ref().unwrap_or(&Heard::default()));
-    if !here.keeps_knowledge() {
+    if !here.keeps_knowledge {
         return None;
     }
     let Some(heard) = heard else {
@@ -111,6 +111,7 @@ fn watched(agent: Agent, moment: Moment, told: &Mutex<Heard>) -> Option<String> 
 struct Here {
     start: PathBuf,
     git: GitEnv,
+    keeps_knowledge: bool,
 }
 
 impl Here {
@@ -122,12 +123,13 @@ impl Here {
         // A command may be at work elsewhere; the conversation is where its hooks are started.
         let places: Vec<PathBuf> = named.into_iter().chain(own).collect();
         let kept = places.iter().find(|it| attend::is_kept_here(it, &git));
+        let keeps_knowledge = kept.is_some();
         let start = kept.or(places.first()).cloned().unwrap_or_default();
-        Self { start, git }
-    }
-
-    fn keeps_knowledge(&self) -> bool {
-        attend::is_kept_here(&self.start, &self.git)
+        Self {
+            start,
+            git,
+            keeps_knowledge,
+        }
     }
 
     fn log(&self, agent: Agent, moment: Moment, what: &str) {
