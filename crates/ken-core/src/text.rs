@@ -242,6 +242,25 @@ pub fn word(value: &impl Serialize) -> String {
     value.as_str().unwrap_or_default().replace('_', " ")
 }
 
+/// Returns a line of a program's output without colours and whatever else a terminal would act on.
+pub fn unstyled(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        if c == '\u{1b}' {
+            // `ESC [ … letter`
+            for part in chars.by_ref() {
+                if part.is_ascii_alphabetic() {
+                    break;
+                }
+            }
+        } else if !c.is_control() || c == '\t' {
+            out.push(c);
+        }
+    }
+    out
+}
+
 /// Returns `text` with what a terminal would act on, or a reader not see, written out.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

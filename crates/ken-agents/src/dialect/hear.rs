@@ -18,7 +18,6 @@ const SESSION: &[&str] = &[
 const CWD: &[&str] = &["cwd", "directory", "worktree"];
 const SOURCE: &[&str] = &["source", "trigger"];
 const PROMPT: &[&str] = &["prompt", "initial_prompt", "initialPrompt"];
-const TRANSCRIPT: &[&str] = &["transcript_path", "transcriptPath", "transcript"];
 const TOOL: &[&str] = &["tool_name", "toolName", "tool"];
 const INPUT: &[&str] = &["tool_input", "toolArgs", "tool_args", "input", "args"];
 const OUTPUT: &[&str] = &[
@@ -94,7 +93,6 @@ pub fn hear(moment: Moment, input: &[u8]) -> Option<Heard> {
         tool: tool(moment, &all),
         subagent,
         is_stopping_again: is_stopping_again(&all),
-        transcript: string(&all, TRANSCRIPT),
     })
 }
 

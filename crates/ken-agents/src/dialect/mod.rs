@@ -57,8 +57,6 @@ pub struct Heard {
     pub subagent: Option<Subagent>,
     /// Whether the agent goes on because a hook asked for it already.
     pub is_stopping_again: bool,
-    /// Where the agent writes its transcript.
-    pub transcript: Option<String>,
 }
 
 /// Why a conversation starts.

@@ -9,8 +9,6 @@ use crate::{Agent, Moment};
 pub(super) const NAME: &str = "ken";
 /// Seconds an agent waits for a hook; Ken answers within a twentieth of one.
 const WAIT_S: u64 = 10;
-/// Seconds Codex allows a hook at the end of a conversation.
-const CODEX_END_WAIT_S: u64 = 3;
 
 /// Returns the entry that starts Ken's server, below the names that lead to it.
 pub(super) fn server(agent: Agent) -> Entry {
@@ -83,19 +81,11 @@ fn hook(agent: Agent, moment: Moment) -> Option<Json> {
             }
             Some(group(members(handler)))
         }
-        Agent::Codex => {
-            let wait = if moment == Moment::End {
-                CODEX_END_WAIT_S
-            } else {
-                WAIT_S
-            };
-            let wait = Json::Number(wait);
-            Some(group(object([
-                ("type", kind()),
-                ("command", run),
-                ("timeout", wait),
-            ])))
-        }
+        Agent::Codex => Some(group(object([
+            ("type", kind()),
+            ("command", run),
+            ("timeout", Json::Number(WAIT_S)),
+        ]))),
         Agent::Cursor => Some(object([
             ("command", run),
             ("timeout", Json::Number(WAIT_S)),

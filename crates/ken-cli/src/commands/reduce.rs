@@ -39,21 +39,23 @@ pub(super) fn run(session: &mut Session<'_>, args: &ReduceArgs) -> Result<Exit, 
         super::stage::line(session, staged)?;
     }
     let sources = counted(reduced.sources as u64, "source", "sources");
-    let claims = counted(
-        reduced.staged.len() as u64,
-        "claim waits now",
-        "claims wait now",
-    );
-    session.printer.talk(format_args!(
-        "{sources}: {claims}; {} waited already, {} known, {} rejected before, {} refused by the guard",
-        reduced.waiting, reduced.known, reduced.rejected, reduced.refused
-    ))?;
+    session.printer.talk(told(&sources, &reduced))?;
     if !reduced.staged.is_empty() {
         session.printer.hint(
             "`ken reflect` says what they repeat or contradict; `ken stage accept` makes entries of them",
         )?;
     }
     Ok(Exit::Fine)
+}
+
+/// Says what became of the claims of `source`.
+pub(in crate::commands) fn told(source: &str, reduced: &Reduced) -> String {
+    let claims = reduced.staged.len() as u64;
+    let claims = counted(claims, "claim waits now", "claims wait now");
+    format!(
+        "{source}: {claims}; {} waited already, {} known, {} rejected before, {} refused by the guard",
+        reduced.waiting, reduced.known, reduced.rejected, reduced.refused
+    )
 }
 
 fn object(reduced: &Reduced) -> ReduceObject<'_> {

@@ -31,6 +31,19 @@ pub struct Ending {
     pub strategy: Option<Tag>,
 }
 
+impl Ending {
+    /// The ending of a run that nobody judged.
+    pub fn abandoned() -> Self {
+        Self {
+            outcome: Outcome::Abandoned,
+            quality_milli: None,
+            rounds: 0,
+            cost_micros: 0,
+            strategy: None,
+        }
+    }
+}
+
 /// An entry a run touched, and what is known beside its events.
 #[derive(Clone, Debug)]
 pub struct Touched {

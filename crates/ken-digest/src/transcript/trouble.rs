@@ -1,5 +1,7 @@
 //! The line of an output that says what went wrong.
 
+use ken_core::text::unstyled;
+
 use crate::words::each;
 
 /// Characters such a line may have when it is told.
@@ -34,7 +36,7 @@ pub(super) fn telling(output: &str) -> Option<String> {
     let all: Vec<&str> = output.lines().collect();
     let lines: Vec<String> = all[all.len().saturating_sub(LINES_MAX)..]
         .iter()
-        .map(|line| plain(line))
+        .map(|line| unstyled(line))
         .collect();
     MARKS.iter().find_map(|marks| {
         let mut lines = lines.iter().filter(|line| says(line, marks));
@@ -45,7 +47,7 @@ pub(super) fn telling(output: &str) -> Option<String> {
 /// Returns whether an output says that something failed, though the exit code was not its program's.
 pub(super) fn is_troubled(output: &str) -> bool {
     let strong = "error[, error:, error ts, err!, panicked at, fatal:, traceback (most, failed, command not found, no such file, exception";
-    output.lines().map(plain).any(|line| {
+    output.lines().map(unstyled).any(|line| {
         let low = line.to_lowercase();
         let clean = ["0 failed", "0 errors", "no errors", "0 failures"]
             .iter()
@@ -90,25 +92,6 @@ fn word(word: &str) -> String {
         Some(name) => format!("{before}{name}"),
         None => word,
     }
-}
-
-/// A line without what a terminal would act on.
-fn plain(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        if c == '\u{1b}' {
-            // `ESC [ … letter`
-            for part in chars.by_ref() {
-                if part.is_ascii_alphabetic() {
-                    break;
-                }
-            }
-        } else if !c.is_control() || c == '\t' {
-            out.push(c);
-        }
-    }
-    out
 }
 
 #[cfg(test)]

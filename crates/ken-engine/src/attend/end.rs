@@ -1,6 +1,5 @@
 //! An agent thinks it is done, and a conversation is over.
 
-use ken_core::event::Outcome;
 use ken_core::run::Note;
 use ken_core::run::close::Ending;
 
@@ -43,15 +42,9 @@ impl Engine {
             forget(&self.place, &id);
             return Ok(None);
         }
-        let (agent, outcome) = (who.agent.clone(), Outcome::Abandoned);
+        let ending = Ending::abandoned();
+        let (agent, outcome) = (who.agent.clone(), ending.outcome);
         self.note_run(&id, Note::Ended { agent, outcome }, &who.agent)?;
-        let ending = Ending {
-            outcome,
-            quality_milli: None,
-            rounds: 0,
-            cost_micros: 0,
-            strategy: None,
-        };
         let closed = self.close_run(&id, &ending, &who.agent)?;
         forget(&self.place, &id);
         self.note_health_quickly();

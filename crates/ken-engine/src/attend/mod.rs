@@ -19,6 +19,7 @@ mod start;
 use std::collections::BTreeSet;
 
 use ken_core::actor::{Actor, Role as Party};
+use ken_core::entry::Entry;
 use ken_core::id::EntryId;
 use ken_core::run::blind::is_one_agents_word;
 use ken_core::run::{AGENTS_MAX, How, Run, Witness};
@@ -174,16 +175,17 @@ impl Engine {
             tier: None,
             role: None,
         };
-        let (page, served_by) = self.push(who, &search, portion)?;
+        let (page, served_by) = self.push(who, &search, portion, &|_| true)?;
         Ok((!page.shown.is_empty()).then(|| surface::context(&page, served_by)))
     }
 
-    /// Searches and hands over what is new in this conversation, as much of it as is wanted.
+    /// Searches and hands over what is new in this conversation and `wanted`, as much of it as fits.
     fn push(
         &mut self,
         who: &Attendee,
         search: &Search,
         portion: Portion,
+        wanted: &dyn Fn(&Entry) -> bool,
     ) -> Result<(Page, &'static str), Error> {
         let thread = self.thread_of(&who.reader())?;
         let search = Search {
@@ -193,7 +195,9 @@ impl Engine {
         let mut known = self.search_at_once(&search)?;
         let served_by = known.served_by.name();
         let before = self.shown_before(who)?;
-        known.hits.retain(|hit| !before.contains(&hit.entry.id));
+        known
+            .hits
+            .retain(|hit| wanted(&hit.entry) && !before.contains(&hit.entry.id));
         let page = self.hand_to(who, Some(Asked::Search), (nothing(), known), portion)?;
         Ok((page, served_by))
     }

@@ -3,6 +3,7 @@
 //! Reviewers are handed what is known; the others are told how to ask, and when. What one was shown counts as told to
 //! the agent that started it.
 
+use ken_core::entry::Entry;
 use ken_core::run::{Member, Note};
 use ken_core::score::Role;
 use ken_core::surface::{self, CAP, NOTHING_FOUND};
@@ -16,7 +17,6 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::git;
 use crate::search::{Floor, Portion, Search};
-use crate::usage::Asked;
 use crate::validity::WorkTree;
 
 /// Tokens of what a reviewer is handed.
@@ -126,33 +126,19 @@ impl Engine {
             tier: None,
             role,
         };
-        let (page, served_by) = self.push_through(who, &search, portion)?;
+        // What is filed under the agent's own point of view, or under none.
+        let lens = who.subagent.as_ref().and_then(|it| lens_of(&it.kind));
+        let is_ours = |entry: &Entry| {
+            let filed = entry.content.as_ref().and_then(|it| it.lens.as_ref());
+            lens.is_none() || filed.is_none() || filed == lens.as_ref()
+        };
+        let (page, served_by) = self.push(who, &search, portion, &is_ours)?;
         let block = surface::context(&page, served_by);
         let against = match page.shown.is_empty() {
             true => "",
             false => AGAINST_THE_PLAN,
         };
         Ok(Some(format!("{block}{against}{}", told(ASK, role))))
-    }
-
-    /// Pushes what is filed under the agent's own point of view, or under none.
-    fn push_through(
-        &mut self,
-        who: &Attendee,
-        search: &Search,
-        portion: Portion,
-    ) -> Result<(surface::Page, &'static str), Error> {
-        let lens = who.subagent.as_ref().and_then(|it| lens_of(&it.kind));
-        let mut known = self.search_at_once(search)?;
-        let served_by = known.served_by.name();
-        let before = self.shown_before(who)?;
-        known.hits.retain(|hit| {
-            let filed = hit.entry.content.as_ref().and_then(|it| it.lens.as_ref());
-            let is_ours = lens.is_none() || filed.is_none() || filed == lens.as_ref();
-            is_ours && !before.contains(&hit.entry.id)
-        });
-        let page = self.hand_to(who, Some(Asked::Search), (super::nothing(), known), portion)?;
-        Ok((page, served_by))
     }
 }
 

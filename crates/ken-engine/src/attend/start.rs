@@ -133,8 +133,8 @@ impl Engine {
         let own = own.unwrap_or_default();
         let frame = self.frame(&before, beginning);
         let mut parts = Parts {
-            known: portion(CAP, usize::MAX),
-            lately: portion(LATELY_MAX, usize::MAX),
+            known: portion(CAP, None),
+            lately: portion(LATELY_MAX, Some(Tier::Summary)),
             norms,
             ended,
             own,
@@ -376,11 +376,10 @@ fn take(left: &mut usize, tokens: usize) -> bool {
     fits
 }
 
-fn portion(cap: usize, budget: usize) -> Portion {
-    let tier = (cap == LATELY_MAX).then_some(Tier::Summary);
+fn portion(cap: usize, tier: Option<Tier>) -> Portion {
     Portion {
         cap,
-        budget,
+        budget: usize::MAX,
         tier,
         role: None,
     }

@@ -14,7 +14,7 @@ pub(crate) mod store;
 use std::collections::BTreeSet;
 
 use ken_core::actor::Actor;
-use ken_core::event::{Outcome, Recorded, RunClosed};
+use ken_core::event::{Recorded, RunClosed};
 use ken_core::id::EntryId;
 use ken_core::run::accumulate::SCALE_MILLI;
 use ken_core::run::close::Ending;
@@ -188,16 +188,9 @@ impl Engine {
         let mut swept = Vec::new();
         for run in self.open_runs()? {
             if run.last.plus_millis(ABANDONED_AFTER_MS) < now {
-                let ending = Ending {
-                    outcome: Outcome::Abandoned,
-                    quality_milli: None,
-                    rounds: 0,
-                    cost_micros: 0,
-                    strategy: None,
-                };
                 // Nobody saw its end, so nobody knows what else was shown.
                 self.note_run(&run.id, Note::Gap, by)?;
-                self.end_run(&run.id, &ending, by)?;
+                self.end_run(&run.id, &Ending::abandoned(), by)?;
                 swept.push(run.id);
             }
         }

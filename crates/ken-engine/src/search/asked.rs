@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ken_core::text::unstyled;
+
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::git;
@@ -82,7 +84,7 @@ impl Engine {
 /// Returns what the output of something that failed asks about.
 pub fn from_error(log: &[u8]) -> Asked {
     let log = lossy_tail(log);
-    let lines: Vec<String> = log.lines().map(plain).collect();
+    let lines: Vec<String> = log.lines().map(unstyled).collect();
     let mut told = BTreeSet::new();
     let lines: Vec<&str> = lines
         .iter()
@@ -192,25 +194,6 @@ fn paths_of(line: &str) -> impl Iterator<Item = String> {
             });
         (looks && !path.starts_with('/') && !path.contains("..")).then(|| path.to_owned())
     })
-}
-
-/// A line without what a terminal would act on.
-fn plain(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        if c == '\u{1b}' {
-            // `ESC [ … letter`
-            for part in chars.by_ref() {
-                if part.is_ascii_alphabetic() {
-                    break;
-                }
-            }
-        } else if !c.is_control() || c == '\t' {
-            out.push(c);
-        }
-    }
-    out
 }
 
 /// The first paths, each once, in their order.

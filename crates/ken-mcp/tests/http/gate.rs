@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 
-use ken_mcp::http::{BODY_BYTES_MAX, Door, Rate, SESSIONS_MAX, Token};
+use ken_mcp::http::{BODY_BYTES_MAX, SESSIONS_MAX};
 
 use super::client::{headers, listing, post, send};
 use super::server::{Server, TOKEN};
@@ -131,12 +131,7 @@ fn a_body_beyond_the_limit_is_refused() {
 
 #[test]
 fn who_comes_too_often_is_told_when_to_come_again() {
-    let mut door = Door::new(Token::new(TOKEN).unwrap());
-    door.rate = Rate {
-        per_second: 0.01,
-        burst: 3.0,
-    };
-    let server = Server::with(door);
+    let server = Server::at_rate(0.01, 3.0);
     let ask = || {
         post(
             server.address,
@@ -180,12 +175,7 @@ fn a_client_that_sends_half_a_request_holds_nobody_up() {
 
 #[test]
 fn conversations_of_the_older_revision_are_bounded() {
-    let mut door = Door::new(Token::new(TOKEN).unwrap());
-    door.rate = Rate {
-        per_second: 10_000.0,
-        burst: 10_000.0,
-    };
-    let server = Server::with(door);
+    let server = Server::at_rate(10_000.0, 10_000.0);
     let mut all = headers(server.address, "initialize");
     all.retain(|(name, _)| !name.starts_with("mcp-"));
     let begin = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}"#;

@@ -4,10 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use ken_mcp::http::{Door, Rate, Token};
-
 use super::client::{META, headers, junk, listing, post};
-use super::server::{Server, TOKEN};
+use super::server::Server;
 
 /// Requests that are changed at random and sent.
 const MUTATIONS: u32 = 10_000;
@@ -57,12 +55,7 @@ fn what_is_no_request_is_an_error_of_the_client() {
 
 #[test]
 fn ten_thousand_requests_changed_at_random_leave_a_server_that_answers() {
-    let mut door = Door::new(Token::new(TOKEN).unwrap());
-    door.rate = Rate {
-        per_second: 1e9,
-        burst: 1e9,
-    };
-    let server = Server::with(door);
+    let server = Server::at_rate(1e9, 1e9);
     let calls = [
         listing(),
         format!(

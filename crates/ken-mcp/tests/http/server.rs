@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 
-use ken_mcp::http::{Door, Token, serve};
+use ken_mcp::http::{Door, Rate, Token, serve};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
@@ -30,7 +30,16 @@ impl Server {
         Self::with(Door::new(Token::new(TOKEN).unwrap()))
     }
 
-    pub(crate) fn with(door: Door) -> Self {
+    /// Starts one that lets nobody come more often than this.
+    pub(crate) fn at_rate(per_second: f64, burst: f64) -> Self {
+        let door = Door::new(Token::new(TOKEN).unwrap());
+        Self::with(Door {
+            rate: Rate { per_second, burst },
+            ..door
+        })
+    }
+
+    fn with(door: Door) -> Self {
         let (end, (tell, told)) = (CancellationToken::new(), std::sync::mpsc::channel());
         let ended = end.clone();
         let thread = std::thread::spawn(move || {

@@ -10,7 +10,7 @@ use ken_engine::{Engine, Error};
 use serde::Serialize;
 
 use crate::args::{CaptureAgent, CaptureArgs};
-use crate::commands::{Session, extract, judge};
+use crate::commands::{Session, extract, judge, reduce};
 use crate::failure::{Exit, Failure};
 use crate::print::{DIM, counted, styled, visible, wrap};
 
@@ -138,15 +138,7 @@ fn tell(
             format!("transcript of {} ({lines}{skipped})", it.agent.name())
         }
     };
-    let claims = counted(
-        reduced.staged.len() as u64,
-        "claim waits now",
-        "claims wait now",
-    );
-    session.printer.talk(format_args!(
-        "{source}: {claims}; {} waited already, {} known, {} rejected before, {} refused by the guard",
-        reduced.waiting, reduced.known, reduced.rejected, reduced.refused
-    ))?;
+    session.printer.talk(reduce::told(&source, reduced))?;
     if spent.calls == 0 {
         session.printer.talk("0 tokens: no model was asked")?;
     }
