@@ -76,6 +76,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ken-index", &["ken-core", "ken-embed"]),
     ("ken-ledger", &["ken-core"]),
     ("ken-mcp", &["ken-core"]),
+    ("ken-remote", &["ken-core"]),
+    (
+        "ken-hub",
+        &["ken-core", "ken-embed", "ken-guard", "ken-mcp", "ken-remote"],
+    ),
     (
         "ken-engine",
         &[
@@ -89,7 +94,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "ken-cli",
-        &["ken-agents", "ken-core", "ken-engine", "ken-mcp"],
+        &[
+            "ken-agents",
+            "ken-core",
+            "ken-engine",
+            "ken-hub",
+            "ken-mcp",
+            "ken-remote",
+        ],
     ),
     // These four never ship.
     (

@@ -1,0 +1,1 @@
+//! Connections, roles, migrations, and transactions that see one tenant.

@@ -1,0 +1,18 @@
+//! The hub: a whole organisation's knowledge on one PostgreSQL.
+//!
+//! It takes the same events as a repository's ledger, folds them with the same core and answers the same questions.
+//! Processes keep nothing: any number may run beside each other, and what one acknowledged is in the database.
+//!
+//! - [`database`]: connections, roles, migrations, and transactions that see one tenant;
+//! - [`store`]: events in, entries out: the log, its projections, searching them, rebuilding them;
+//! - [`identity`]: who calls, and what they may do;
+//! - [`service`]: the use cases, one function a verb;
+//! - [`api`]: REST under `/v1`, its description, problems;
+//! - [`serve`]: the process: limits, health, metrics, an orderly end.
+
+pub mod api;
+pub mod database;
+pub mod identity;
+pub mod serve;
+pub mod service;
+pub mod store;

@@ -1,0 +1,1 @@
+//! The process: limits, health, metrics, an orderly end.

@@ -1,0 +1,1 @@
+//! The use cases, one function a verb.

@@ -1,0 +1,1 @@
+//! Events in, entries out: the log, its projections, searching them, rebuilding them.
