@@ -45,4 +45,5 @@ pub mod text;
 mod text_form;
 pub mod time;
 pub mod together;
+pub mod words;
 pub mod workspace;
