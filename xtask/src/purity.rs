@@ -79,7 +79,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ken-remote", &["ken-core"]),
     (
         "ken-hub",
-        &["ken-core", "ken-embed", "ken-guard", "ken-mcp", "ken-remote"],
+        &[
+            "ken-core",
+            "ken-embed",
+            "ken-guard",
+            "ken-mcp",
+            "ken-remote",
+        ],
     ),
     (
         "ken-engine",

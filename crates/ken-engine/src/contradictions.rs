@@ -174,7 +174,7 @@ pub(crate) fn detected(
 ) -> Vec<Contradiction> {
     let sides = entries.iter().map(Side::of_entry);
     let sides: Vec<Side> = sides.map(Option::unwrap_or_default).collect();
-    let open = crate::search::open_contradictions(workspace);
+    let open = workspace.open_contradictions();
     let mut found = Vec::new();
     for (one, other) in candidates(&sides) {
         let (one, other) = if entries[one].id < entries[other].id {
