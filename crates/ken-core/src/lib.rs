@@ -9,6 +9,7 @@
 
 pub mod actor;
 pub mod anchor;
+pub mod answer;
 mod base32;
 pub mod canonical;
 mod causal;

@@ -6,6 +6,7 @@ pub mod any_event;
 pub mod build;
 pub mod laws;
 pub mod memory_store;
+pub mod postgres;
 pub mod reference;
 pub mod story;
 pub mod test_env;
