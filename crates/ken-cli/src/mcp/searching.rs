@@ -14,7 +14,7 @@ use ken_mcp::ask::{Detail, Format, SearchAsk};
 use super::Desk;
 use crate::asking::{Asker, Found, Question};
 use crate::failure::Failure;
-use crate::print::answer_json::AnswerObject;
+use crate::print::answer_json::answer_object;
 use crate::print::counted;
 
 /// Lines from which on a query is taken for the output of something that failed.
@@ -56,7 +56,7 @@ pub(super) fn search(desk: &mut Desk<'_>, ask: SearchAsk) -> Result<Reply, Failu
     let found = asker.search(desk.engine, question, &mut |_, _| ())?;
     match ask.format {
         Format::Text => Ok(Reply::Text(text(found))),
-        Format::Json => super::json(&AnswerObject::new(&found)),
+        Format::Json => super::json(&answer_object(&found)),
     }
 }
 
