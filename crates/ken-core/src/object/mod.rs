@@ -8,6 +8,6 @@ mod event;
 mod run;
 
 pub use answer::{AnswerObject, Answered};
-pub use entry::EntryObject;
+pub use entry::{EntryObject, cited, confirmed, marks};
 pub use event::{EventObject, words};
 pub use run::{ClosedObject, PastObject, RunObject, withheld};
