@@ -76,10 +76,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ken-index", &["ken-core", "ken-embed"]),
     ("ken-ledger", &["ken-core"]),
     ("ken-mcp", &["ken-core"]),
-    ("ken-remote", &["ken-core"]),
+    ("ken-remote", &["ken-core", "ken-embed"]),
     (
         "ken-hub",
-        &["ken-core", "ken-embed", "ken-guard", "ken-mcp", "ken-remote"],
+        &[
+            "ken-core",
+            "ken-embed",
+            "ken-guard",
+            "ken-mcp",
+            "ken-remote",
+        ],
     ),
     (
         "ken-engine",
@@ -90,6 +96,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ken-guard",
             "ken-index",
             "ken-ledger",
+            "ken-remote",
         ],
     ),
     (
@@ -119,6 +126,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ken-guard",
             "ken-index",
             "ken-ledger",
+            "ken-remote",
         ],
     ),
     (

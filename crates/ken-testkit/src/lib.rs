@@ -5,6 +5,7 @@
 pub mod any_event;
 pub mod build;
 pub mod laws;
+pub mod memory_hub;
 pub mod memory_store;
 pub mod reference;
 pub mod story;
