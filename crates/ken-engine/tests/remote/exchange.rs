@@ -49,10 +49,8 @@ fn a_push_that_was_cut_off_goes_on_where_it_ended() {
         .root()
         .join(".ken/semantic/v1/2026-11-14t22-51-k3f9w2.jsonl");
     fs::write(segment, text).unwrap();
-    let mut hub = MemoryHub {
-        breaks_after: Some(1),
-        ..MemoryHub::default()
-    };
+    let mut hub = MemoryHub::default();
+    hub.breaks_after = Some(1);
     let failed = one.try_push(&mut hub, Again::No).unwrap_err();
     let Error::Remote(RemoteError::Hub { done, .. }) = &failed else {
         panic!("{failed}")
@@ -92,10 +90,8 @@ fn an_answer_that_never_came_costs_one_more_round() {
 fn a_pull_that_was_cut_off_writes_nothing_twice() {
     let (one, other) = (Clone::new(1), Clone::new(2));
     one.merge_in(&many(25));
-    let mut hub = MemoryHub {
-        page_max: 10,
-        ..MemoryHub::default()
-    };
+    let mut hub = MemoryHub::default();
+    hub.page_max = 10;
     one.push(&mut hub);
     hub.breaks_after = Some(2);
     assert!(other.try_pull(&mut hub).is_err());

@@ -34,7 +34,8 @@ proptest! {
     fn a_clone_that_pulls_everything_folds_to_the_same_state(history in any_histories(STEPS)) {
         let (one, other) = (Clone::new(1), Clone::new(2));
         one.merge_in(&history.copies);
-        let mut hub = MemoryHub { page_max: 7, ..MemoryHub::default() };
+        let mut hub = MemoryHub::default();
+    hub.page_max = 7;
         let pushed = one.push(&mut hub);
         prop_assert_eq!(pushed.refused, vec![]);
         let pulled = other.pull(&mut hub);
@@ -62,7 +63,8 @@ proptest! {
         for (clone, part) in clones.iter().zip(history.copies.chunks(third)) {
             clone.merge_in(part);
         }
-        let mut hub = MemoryHub { page_max: 5, ..MemoryHub::default() };
+        let mut hub = MemoryHub::default();
+    hub.page_max = 5;
         for (clone, is_push, breaks_after) in turns {
             hub.breaks_after = Some(breaks_after);
             let _ = match is_push {
