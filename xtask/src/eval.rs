@@ -19,6 +19,7 @@ mod signals;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ken_core::answer::Near;
 use ken_core::id::EntryId;
 use ken_core::store::{Delta, Filter, Store as _};
 use ken_engine::search::Floor;
@@ -311,7 +312,10 @@ fn silence(name: &str, outcomes: &[Outcome], embedder: Option<&dyn Embedder>) {
     println!("{line}");
     let thresholds = embedder.map(|it| it.model().thresholds);
     for (floor, word) in [(Floor::Relevant, "relevant"), (Floor::Strict, "strict")] {
-        let least = floor.least(thresholds);
+        let least = floor.least(thresholds.map(|it| Near {
+            relevant: it.relevant,
+            strict: it.strict,
+        }));
         let answered = share(&|it| least.is_met(it.cosine, it.coverage));
         println!("  {name:<20} answered at {word}: {answered:.1}%");
     }

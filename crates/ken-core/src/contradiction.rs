@@ -14,6 +14,7 @@ mod certainty;
 pub mod dominance;
 mod rules;
 mod sentence;
+pub mod standing;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -44,6 +44,16 @@ impl Workspace {
         self.revoked.iter().any(|source| source.made(entry))
     }
 
+    /// Returns who contradicts whom where nobody has decided yet.
+    pub fn open_contradictions(&self) -> BTreeMap<EntryId, BTreeSet<EntryId>> {
+        let mut open: BTreeMap<EntryId, BTreeSet<EntryId>> = BTreeMap::new();
+        for (one, other) in self.contradictions.values() {
+            open.entry(*one).or_default().insert(*other);
+            open.entry(*other).or_default().insert(*one);
+        }
+        open
+    }
+
     /// Returns what the workspace configured under `key`.
     pub fn config(&self, key: &str) -> Option<&Setting> {
         self.settings.get(&format!("config/{key}"))

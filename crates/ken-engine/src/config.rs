@@ -3,6 +3,7 @@
 //! It comes with the repository, so nothing in it names a program, a path outside or an address. A gate
 //! reads it from the version a change starts from: a pull request does not soften its own gate.
 
+use ken_core::answer::ThreadVisibility;
 use std::collections::BTreeSet;
 
 use ken_anchor::Tree;
@@ -45,17 +46,6 @@ pub(crate) struct SurfacingPart {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SearchPart {
     pub(crate) thread_visibility: ThreadVisibility,
-}
-
-/// Who is shown an entry that reaches no further than its thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum ThreadVisibility {
-    /// Everybody; its own thread sooner.
-    #[default]
-    Boost,
-    /// Its own thread only.
-    Strict,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

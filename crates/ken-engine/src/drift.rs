@@ -14,7 +14,7 @@ impl Engine {
     pub fn drift(&mut self) -> Result<Vec<Drift>, Error> {
         let entries = self.index.list(&Filter::default())?;
         let workspace = self.index.workspace()?;
-        let open = crate::search::open_contradictions(&workspace);
+        let open = workspace.open_contradictions();
         let mut linked = self.index.contradicting(entries.iter().map(|it| it.id))?;
         let checked = self.check_entries(entries, Search::File, Haste::Waiting)?;
         let live: std::collections::BTreeSet<_> = checked.iter().map(|it| it.entry.id).collect();

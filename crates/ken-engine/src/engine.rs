@@ -15,6 +15,7 @@ use ken_core::hlc::{DRIFT_MAX_MS, Hlc};
 use ken_core::id::{EventId, NodeId};
 use ken_core::store::Store as _;
 use ken_core::time::Timestamp;
+use ken_core::tombstone::Stones;
 use ken_index::{Appended, Index, Rebuilt, Refreshed, SegmentStat};
 use ken_ledger::layout::{KEN_DIR, NotASegment, VERSION, VERSION_FILE};
 use ken_ledger::replace::ReplaceError;
@@ -25,7 +26,6 @@ use crate::files::{Views, ken_dir};
 use crate::guard::Guard;
 use crate::model::Serving;
 use crate::notice::Notice;
-use crate::tombstone::Stones;
 use crate::world::World;
 
 /// The index's folder, below `.ken/`.

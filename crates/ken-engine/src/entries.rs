@@ -15,10 +15,10 @@ use ken_core::status::Status;
 use ken_core::store::{Filter, Store as _};
 use ken_core::text::{Note, Tag};
 use ken_core::time::Date;
+use ken_core::tombstone::Stones;
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::tombstone::Stones;
 
 /// Entries written with one fsync where many are added in one process.
 pub const BATCH_MAX: usize = 100;
@@ -47,7 +47,7 @@ impl Engine {
         let mut ground = None;
         for mut proposal in proposals {
             self.ground(&mut proposal.content, &mut ground)?;
-            check_tombstones(&proposal, &stones, by)?;
+            stones.check(&proposal, by)?;
             let (event, entry) = self.fresh_entry_id(&proposal)?;
             drafts.push((Some(event), decide::propose(event, proposal)?));
             ids.push(entry);
@@ -81,7 +81,7 @@ impl Engine {
     ) -> Result<(EventId, EntryId), Error> {
         let stones = self.stones()?;
         self.ground(&mut proposal.content, &mut None)?;
-        check_tombstones(proposal, &stones, by)?;
+        stones.check(proposal, by)?;
         self.fresh_entry_id(proposal)
     }
 
@@ -308,7 +308,7 @@ impl Engine {
         proposal: &Proposal,
         by: &Actor,
     ) -> Result<(EventId, EntryId), Error> {
-        check_tombstones(proposal, &*self.stones()?, by)?;
+        self.stones()?.check(proposal, by)?;
         self.fresh_entry_id(proposal)
     }
 
@@ -324,34 +324,6 @@ impl Engine {
             "no free entry id was found; try again".to_owned(),
         ))
     }
-}
-
-fn check_tombstones(proposal: &Proposal, stones: &Stones, by: &Actor) -> Result<(), Error> {
-    let Some(stone) = stones.said_before(&proposal.content.statement) else {
-        return Ok(());
-    };
-    if proposal.overrides == Some(stone.id) {
-        if by.is_human() {
-            return Ok(());
-        }
-        let what = "overriding a retraction";
-        return Err(Refusal::PersonNeeded {
-            what,
-            by: by.clone(),
-        }
-        .into());
-    }
-    let reason = match stone.retracted.as_ref().map(|retraction| retraction.reason) {
-        Some(RetractReason::False) => "false",
-        Some(RetractReason::Unwanted) => "unwanted",
-        Some(RetractReason::Duplicate | RetractReason::Obsolete | RetractReason::Withdrawn)
-        | None => "retracted",
-    };
-    Err(Refusal::Tombstone {
-        entry: stone.id,
-        reason,
-    }
-    .into())
 }
 
 /// Splits drafts into batches of [`BATCH_MAX`].

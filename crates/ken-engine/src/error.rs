@@ -2,7 +2,7 @@
 
 use ken_core::decide::Refusal;
 use ken_core::id::EntryId;
-use ken_guard::{Axis, Finding};
+use ken_guard::{Axis, Finding, Turned, refused_because};
 use ken_index::RefreshError;
 use ken_ledger::DiskError;
 use ken_ledger::git::GitError;
@@ -21,7 +21,7 @@ pub enum Error {
     TooNew { found: String, known: &'static str },
     #[error(transparent)]
     Refused(#[from] Refusal),
-    #[error("the guard refused `{field}`: {what}", field = first_field(.0), what = first_reason(.0))]
+    #[error("{}", refused_because(.0))]
     Guarded(Vec<Finding>),
     #[error("too little speaks for this entry (0.{milli:03} of 1)")]
     Worthless { milli: u16 },
@@ -82,6 +82,22 @@ pub enum Error {
         line: u64,
         source: ken_core::event::LineError,
     },
+}
+
+impl From<Turned> for Error {
+    fn from(turned: Turned) -> Self {
+        match turned {
+            Turned::Refused(why) => Self::Refused(why),
+            Turned::Guarded(findings) => Self::Guarded(findings),
+            Turned::Worthless { milli } => Self::Worthless { milli },
+        }
+    }
+}
+
+impl From<ken_guard::TooLong> for Error {
+    fn from(why: ken_guard::TooLong) -> Self {
+        Self::Usage(why.to_string())
+    }
 }
 
 impl From<RefreshError<Self>> for Error {
@@ -205,28 +221,6 @@ impl Error {
             | Self::Index(_) => None,
         }
     }
-}
-
-fn first_field(findings: &[Finding]) -> &str {
-    findings
-        .first()
-        .map_or("a field", |finding| finding.field.as_str())
-}
-
-fn first_reason(findings: &[Finding]) -> String {
-    let Some(gravest) = findings.first() else {
-        return "something in it may not be written".to_owned();
-    };
-    let what = match gravest.axis {
-        Axis::Credential | Axis::CredentialLeakage => "it seems to hold a secret",
-        Axis::Sanitisation => "it says what belongs to one organisation or one line of code",
-        Axis::Exfiltration => "it gives advice that sends data away",
-        Axis::Injection => "it speaks to a model",
-        Axis::UnsafeCode => "it gives advice that destroys",
-        Axis::Hidden => "it holds what no reader can see",
-        Axis::Unscanned => "it is too long to look into",
-    };
-    format!("{what} ({})", gravest.kind.replace('-', " "))
 }
 
 fn guard_hint(findings: &[Finding]) -> &'static str {

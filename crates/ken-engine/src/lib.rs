@@ -44,7 +44,6 @@ pub mod scoring;
 pub mod search;
 pub mod sync;
 pub mod together;
-mod tombstone;
 pub mod upkeep;
 pub mod usage;
 pub mod validity;

@@ -5,69 +5,34 @@
 
 mod asked;
 mod missed;
-mod scorer;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ken_core::entry::Entry;
-use ken_core::facts::EntryFacts;
+use ken_core::answer::{Candidate, Near, Scorer, ThreadVisibility, sort};
 use ken_core::id::EntryId;
-use ken_core::score::{Explained, Role, Withheld};
-use ken_core::store::{Filter, Store as _};
+use ken_core::score::{Role, Withheld};
+use ken_core::store::Store as _;
 use ken_core::surface::{Finding, Page, Room, Tier};
-use ken_core::text::Tag;
 use ken_core::workspace::Workspace;
-use ken_index::{Candidate, IndexError, Query, Rung, count_tokens};
+use ken_index::{Embedder, IndexError, Query, Rung, Thresholds, count_tokens};
 use ken_ledger::layout::KEN_DIR;
 
-use crate::config::{Config, ThreadVisibility};
+use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::ENTRIES_DIR;
 use crate::model::Serving;
 use crate::scoring::Scoring;
 use crate::validity::WorkTree;
-use scorer::Scorer;
 use tracing::field::Empty;
 
 pub use asked::{Asked, from_error, from_file, from_words};
+pub use ken_core::answer::{Floor, Hit, Search};
 pub use ken_index::Missed;
 
 /// Entries that are scored; more would not reach the first page.
 const SCORED_MAX: usize = 50;
-
-/// What is looked for, and for whom.
-#[derive(Clone, Debug, Default)]
-pub struct Search {
-    pub query: String,
-    /// Which live entries count.
-    pub filter: Filter,
-    /// Files and folders in hand: what is known about them answers, whatever its words.
-    pub paths: Vec<String>,
-    pub role: Option<Role>,
-    /// The thread of work the query comes from.
-    pub thread: Option<Tag>,
-    /// The run whose draws serve; the posterior's mean without one.
-    pub run: Option<String>,
-    pub floor: Floor,
-    /// Whether what the code contradicts is shown, too.
-    pub include_stale: bool,
-}
-
-/// How relevant an entry must be to be shown at all.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Floor {
-    /// Everything found, best first.
-    None,
-    /// For somebody who asked.
-    #[default]
-    Relevant,
-    /// For somebody who did not.
-    Strict,
-    /// A cosine of the caller's choosing.
-    Cosine(f64),
-}
 
 /// What a search found.
 #[derive(Clone, Debug)]
@@ -78,24 +43,6 @@ pub struct Answer {
     pub hits: Vec<Hit>,
     /// Relevant entries that are not shown, and why.
     pub withheld: Vec<(EntryId, Withheld)>,
-}
-
-/// An entry that answers.
-#[derive(Clone, Debug)]
-pub struct Hit {
-    pub entry: Entry,
-    pub facts: EntryFacts,
-    /// How well its text answers, beside the others.
-    pub relevance: f64,
-    /// How near its meaning is, by itself.
-    pub cosine: f64,
-    /// What part of the query its words are.
-    pub coverage: f64,
-    /// Whether it is about one of the paths in hand.
-    pub anchored: bool,
-    /// Entries that say the opposite.
-    pub conflicts: Vec<EntryId>,
-    pub explained: Explained,
 }
 
 /// How much of an answer is wanted.
@@ -152,17 +99,6 @@ impl Answer {
     }
 }
 
-impl Hit {
-    fn as_finding(&self) -> Finding<'_> {
-        Finding {
-            entry: &self.entry,
-            facts: &self.facts,
-            score: self.explained.score,
-            conflicts: &self.conflicts,
-        }
-    }
-}
-
 impl Engine {
     /// Returns what answers, best first.
     ///
@@ -191,7 +127,7 @@ impl Engine {
             now: self.now(),
             beside: found.iter().map(|it| it.entry.id).collect(),
         };
-        let mut answer = scorer.answer(serving.rung(), found);
+        let mut answer = Answer::of(serving.rung(), &scorer, found);
         self.bring_opponents(&mut answer, &mut scorer, &workspace)?;
         span.record("hits", answer.hits.len());
         span.record("withheld", answer.withheld.len());
@@ -239,7 +175,7 @@ impl Engine {
             text: &search.query,
             filter: &search.filter,
             paths: &search.paths,
-            least: search.floor.least(embedder.map(|it| it.model().thresholds)),
+            least: search.floor.least(embedder.map(near)),
             embedder,
             limit: SCORED_MAX,
         })?)
@@ -252,7 +188,7 @@ impl Engine {
         scorer: &mut Scorer<'_>,
         workspace: &Workspace,
     ) -> Result<(), Error> {
-        let open = open_contradictions(workspace);
+        let open = workspace.open_contradictions();
         let mut linked = self
             .index
             .contradicting(answer.hits.iter().map(|hit| hit.entry.id))?;
@@ -276,20 +212,34 @@ impl Engine {
             let against = answer.hits.iter();
             let against = against.filter(|hit| hit.conflicts.contains(&entry.id));
             let against = against.map(|hit| hit.entry.id).collect();
-            scorer.add(answer, beside(entry), against);
+            answer.add(scorer.judge(Candidate::beside(entry)), against);
         }
         answer.keep_eligible_conflicts();
-        answer.sort();
+        sort(&mut answer.hits);
         Ok(())
     }
 }
 
 impl Answer {
-    fn sort(&mut self) {
-        self.hits.sort_by(|a, b| {
-            let by_score = b.explained.score.total_cmp(&a.explained.score);
-            by_score.then(a.entry.id.cmp(&b.entry.id))
-        });
+    /// Returns what may be shown of what was found, in no order.
+    fn of(served_by: Rung, scorer: &Scorer<'_>, found: Vec<Candidate>) -> Self {
+        let mut answer = Self {
+            served_by,
+            hits: Vec::new(),
+            withheld: Vec::new(),
+        };
+        for candidate in found {
+            answer.add(scorer.judge(candidate), Vec::new());
+        }
+        answer
+    }
+
+    /// Adds what was judged to the hits, or to what is withheld.
+    fn add(&mut self, judged: Result<Hit, (EntryId, Withheld)>, conflicts: Vec<EntryId>) {
+        match judged {
+            Ok(hit) => self.hits.push(Hit { conflicts, ..hit }),
+            Err(withheld) => self.withheld.push(withheld),
+        }
     }
 
     /// Forgets opponents that are not shown to anybody: a rejected claim contradicts nothing.
@@ -301,24 +251,10 @@ impl Answer {
     }
 }
 
-/// Returns who contradicts whom where nobody has decided yet.
-pub(crate) fn open_contradictions(workspace: &Workspace) -> BTreeMap<EntryId, BTreeSet<EntryId>> {
-    let mut open: BTreeMap<EntryId, BTreeSet<EntryId>> = BTreeMap::new();
-    for (one, other) in workspace.contradictions.values() {
-        open.entry(*one).or_default().insert(*other);
-        open.entry(*other).or_default().insert(*one);
-    }
-    open
-}
-
-/// An entry that no search found but that must stand beside one it did.
-fn beside(entry: Entry) -> Candidate {
-    Candidate {
-        entry,
-        keywords: 0.0,
-        coverage: 0.0,
-        cosine: 0.0,
-        relevance: 0.0,
-        anchored: false,
-    }
+/// Returns from where on a model's nearness means something.
+pub(crate) fn near(embedder: &dyn Embedder) -> Near {
+    let Thresholds {
+        relevant, strict, ..
+    } = embedder.model().thresholds;
+    Near { relevant, strict }
 }

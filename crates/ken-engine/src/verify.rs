@@ -14,7 +14,8 @@ use ken_core::workspace::Workspace;
 use ken_index::Index;
 use ken_ledger::SegmentName;
 use ken_ledger::check::Severity;
-use serde::Serialize;
+
+pub use ken_core::gates::{Finding, Level};
 
 use crate::config::Config;
 use crate::engine::Engine;
@@ -28,27 +29,6 @@ use crate::validity::{
     Bench, CommitTree, From, GUARD_GATE, Impact, Range, Stroke, Version, WorkTree, everything,
     norm_findings, of_change,
 };
-
-/// What a gate found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// The gate's exact name.
-    pub gate: &'static str,
-    pub level: Level,
-    pub message: String,
-    /// A file below the repository, or an entry's id.
-    pub at: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u64>,
-}
-
-/// Whether a finding fails the gate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    Warning,
-    Error,
-}
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! The one door every write passes: secrets, attacks and hidden characters, found before anything is stored.
 //!
-//! Callers hand every free-text field of a write to [`admit`] and record the [`Verdict`] in the event; text that
-//! leaves by another way (tool output, logs) goes through [`redact`]. What a new entry is worth is weighed by
-//! [`admission`].
+//! A [`Guard`] takes every draft: it hands each of its texts to [`admit`], weighs what a new entry is worth
+//! ([`admission`]) and returns what is to be recorded in the event. Text that leaves by another way (tool output, logs)
+//! goes through [`redact`].
 //!
 //! Does not read files, clocks or configuration, and does not judge whether advice is good: poisoned
 //! advice has no signature, so that defence is structural and lives with trust.
@@ -11,6 +11,7 @@
 
 pub mod admission;
 mod axis;
+mod door;
 mod encoding;
 mod hidden;
 mod judge;
@@ -24,6 +25,10 @@ mod scan;
 mod verdict;
 
 pub use axis::Axis;
+pub use door::{
+    Guard, Rescanned, ScanFinding, Scanned, TooLong, Turned, Written, is_about_norm,
+    refused_because, without_secrets,
+};
 pub use policy::{Fingerprint, FingerprintKey, Policy};
 pub use redact::{Redacted, redact};
 pub use scan::{FIELD_BYTES_MAX, TextMode};

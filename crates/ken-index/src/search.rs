@@ -12,7 +12,7 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::entry::Entry;
+use ken_core::answer::{Candidate, Least};
 use ken_core::store::Filter;
 use ken_embed::{Embedder, Model, Vector};
 use rusqlite::types::Value;
@@ -45,43 +45,6 @@ pub struct Query<'a> {
     /// The model that [`Index::prepare_search`] was given.
     pub embedder: Option<&'a dyn Embedder>,
     pub limit: usize,
-}
-
-/// How well an entry must answer to be a candidate: by its meaning or by its words.
-#[derive(Clone, Copy, Debug)]
-pub struct Least {
-    pub cosine: f64,
-    pub coverage: f64,
-}
-
-/// An entry that may answer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
-    pub entry: Entry,
-    /// BM25 of its words; 0 if it has none of the query's.
-    pub keywords: f64,
-    /// What part of the query its words are, rare ones counting more; 1 if it has them all.
-    pub coverage: f64,
-    /// Cosine of its meaning with the query's; 0 without a model.
-    pub cosine: f64,
-    /// Both, each stretched to [0, 1] over all entries, blended as the model asks.
-    pub relevance: f64,
-    /// Whether it is about one of the query's paths.
-    pub anchored: bool,
-}
-
-impl Least {
-    /// Lets everything through.
-    pub const NOTHING: Self = Self {
-        cosine: f64::NEG_INFINITY,
-        coverage: f64::NEG_INFINITY,
-    };
-
-    /// Returns whether an entry answers well enough.
-    #[must_use]
-    pub fn is_met(self, cosine: f64, coverage: f64) -> bool {
-        self.cosine <= cosine || self.coverage <= coverage
-    }
 }
 
 impl Index {

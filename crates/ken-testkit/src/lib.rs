@@ -7,6 +7,7 @@ pub mod build;
 pub mod laws;
 pub mod memory_hub;
 pub mod memory_store;
+pub mod postgres;
 pub mod reference;
 pub mod story;
 pub mod test_env;

@@ -6,9 +6,9 @@ use ken_core::run::How;
 use super::Session;
 use crate::args::ListArgs;
 use crate::failure::{Exit, Failure};
-use crate::print::entry_json::EntryObject;
 use crate::print::entry_text::{marks, status_style};
 use crate::print::{BOLD, Cell, DIM, Table, WARN, counted};
+use ken_core::object::EntryObject;
 
 const HEADS: [&str; 7] = [
     "ID",

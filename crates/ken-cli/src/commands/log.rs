@@ -6,7 +6,8 @@ use ken_engine::Engine;
 use super::Session;
 use crate::args::IdArgs;
 use crate::failure::{Exit, Failure};
-use crate::print::event_text::{EventObject, event_text};
+use crate::print::event_text::event_text;
+use ken_core::object::EventObject;
 
 pub(super) fn run(session: &mut Session<'_>, args: &IdArgs) -> Result<Exit, Failure> {
     let ask = |engine: &mut Engine| {

@@ -87,9 +87,9 @@ use ken_engine::runs::Reader;
 use crate::args::{self, Cli, Format, Surface, Top, Verb};
 use crate::asking::Beside;
 use crate::failure::{Exit, Failure};
-use crate::print::entry_json::EntryObject;
 use crate::print::{self, Printer};
 use crate::world::Surroundings;
+use ken_core::object::EntryObject;
 
 pub(crate) use add::EntryInput;
 pub(crate) use hand::below_root;

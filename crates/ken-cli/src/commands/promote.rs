@@ -14,8 +14,8 @@ use super::Session;
 use crate::args::PromoteArgs;
 use crate::failure::{Exit, Failure};
 use crate::print::counted;
-use crate::print::entry_json::EntryObject;
 use crate::world::Surroundings;
+use ken_core::object::EntryObject;
 
 /// Where knowledge may go.
 enum Goal {

@@ -15,7 +15,8 @@ use super::{Session, hand};
 use crate::args::{CloseArgs, NoteRunArgs, OpenArgs, PolicyArgs, RunCommand};
 use crate::failure::{Exit, Failure};
 use crate::print::counted;
-use crate::print::run_text::{ClosedObject, PastObject, RunObject, past_line, run_line, run_text};
+use crate::print::run_text::{past_line, run_line, run_text};
+use ken_core::object::{ClosedObject, PastObject, RunObject};
 
 pub(super) fn run(session: &mut Session<'_>, command: RunCommand) -> Result<Exit, Failure> {
     match command {

@@ -12,9 +12,9 @@ use super::Session;
 use crate::args::{Format, ShowArgs, Surface};
 use crate::asking;
 use crate::failure::{Exit, Failure};
-use crate::print::entry_json::EntryObject;
 use crate::print::entry_text;
 use crate::print::worth::grounds_text;
+use ken_core::object::EntryObject;
 
 pub(super) fn run(session: &mut Session<'_>, args: &ShowArgs) -> Result<Exit, Failure> {
     let default = match session.surface {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Session;
 use crate::failure::{Exit, Failure};
-use crate::print::event_text::words;
+use ken_core::object::words;
 
 #[derive(Serialize)]
 struct UndoObject {

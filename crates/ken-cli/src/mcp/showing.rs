@@ -20,9 +20,9 @@ use serde_json::Value;
 use super::Desk;
 use crate::asking;
 use crate::failure::Failure;
-use crate::print::entry_json::EntryObject;
 use crate::print::entry_text::{cited, confirmed, marks};
-use crate::print::event_text::{EventObject, words};
+use ken_core::object::EntryObject;
+use ken_core::object::{EventObject, words};
 
 /// What an entry's URI begins with.
 const ENTRY: &str = "ken://entry/";

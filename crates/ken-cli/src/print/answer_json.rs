@@ -6,8 +6,8 @@ use ken_core::surface::{Competitor, LeftOut, Page, Shown, Tier};
 use ken_engine::search::{Answer, Hit};
 use serde::Serialize;
 
-use super::entry_json::EntryObject;
 use crate::asking::Found;
+use ken_core::object::EntryObject;
 
 /// The answer as programs read it.
 #[derive(Serialize)]

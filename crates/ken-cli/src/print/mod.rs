@@ -5,7 +5,6 @@
 
 pub(crate) mod answer_json;
 pub(crate) mod audit;
-pub(crate) mod entry_json;
 pub(crate) mod entry_text;
 pub(crate) mod event_text;
 pub(crate) mod gate;

@@ -3,12 +3,14 @@
 //! A run is a list of notes, each true when it was made; [`Run`] is what they add up to. From it follows how
 //! a finding came about ([`exposure`]), from whom entries are withheld ([`blind`]) and, at the end, what
 //! becomes of the entries it touched ([`close`]) and of findings that are new ([`accumulate`]). Nobody is asked
-//! again: what follows is written down.
+//! again: what follows is written down ([`written`]). [`name`] says what runs are called.
 
 pub mod accumulate;
 pub mod blind;
 pub mod close;
 pub mod exposure;
+pub mod name;
+pub mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -22,6 +22,7 @@ use ken_core::actor::{Actor, Role as Party};
 use ken_core::entry::Entry;
 use ken_core::id::EntryId;
 use ken_core::run::blind::is_one_agents_word;
+use ken_core::run::name::conversation;
 use ken_core::run::{AGENTS_MAX, How, Run, Witness};
 use ken_core::surface::{self, Page};
 use ken_core::text::Tag;
@@ -29,7 +30,7 @@ use ken_core::text::Tag;
 use crate::brief::Brief;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::runs::{Reader, conversation};
+use crate::runs::Reader;
 use crate::search::{Answer, Floor, Portion, Search, from_words};
 use crate::usage::{Answered, Asked, Surface};
 

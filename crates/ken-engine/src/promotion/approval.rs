@@ -9,6 +9,7 @@ use ken_core::decide::{self, Refusal};
 use ken_core::entry::{Approval, Entry};
 use ken_core::event::{Event, Merged, Proposed, Recorded, Revised};
 use ken_core::fold::entry_at;
+use ken_core::gates::BACKFLOW_GATE;
 use ken_core::id::{EntryId, EventId};
 use ken_core::kind::Memory;
 use ken_core::promotion::Artifact;
@@ -26,9 +27,6 @@ use crate::verify::{Finding, Level};
 
 /// Where artifacts lie, below `.ken/`; they can be made again from the ledger.
 pub const PROMOTIONS_DIR: &str = ".local/promotions";
-
-/// The gate that keeps what was observed from becoming a rule by itself.
-const BACKFLOW_GATE: &str = "episodic.no_backflow";
 
 /// An entry that waits for an approval.
 #[derive(Clone, Debug)]

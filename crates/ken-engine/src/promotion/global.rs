@@ -16,7 +16,6 @@ use ken_core::event::CopiedFrom;
 use ken_core::id::EntryId;
 use ken_core::likeness::{Claim, likeness};
 use ken_core::promotion::{exported, origin_of_copy};
-use ken_core::score::Part;
 use ken_core::surface::{Page, Tier};
 use ken_core::text::Tag;
 use ken_ledger::layout::KEN_DIR;
@@ -27,11 +26,8 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::guard::Guard;
 use crate::init::init_place;
-use crate::search::{Answer, Hit, Portion, Search};
+use crate::search::{Answer, Portion, Search};
 use crate::world::World;
-
-/// What is left of the score of an entry that this repository did not learn itself.
-const GLOBAL_DISCOUNT: f64 = 0.8;
 
 /// How a citation of another ledger's entry begins: `ken:PROJECT/ENTRY`.
 const KEN_REF: &str = "ken:";
@@ -211,7 +207,7 @@ impl Engine {
                 .iter()
                 .any(|it| likeness(it, &claim, None).is_match());
             if !is_told && !self.has_source_of(&hit.entry, &project)? {
-                fresh.push(discounted(hit));
+                fresh.push(hit.from_elsewhere("global"));
             }
         }
         answer.hits = fresh;
@@ -258,17 +254,4 @@ fn sources(entry: &Entry) -> impl Iterator<Item = (&str, EntryId)> {
 /// Returns the projects that know a global entry.
 fn projects(entry: &Entry) -> BTreeSet<&str> {
     sources(entry).map(|(project, _)| project).collect()
-}
-
-/// Lowers a score and says so among its parts.
-fn discounted(mut hit: Hit) -> Hit {
-    let lost = hit.explained.score * (GLOBAL_DISCOUNT - 1.0);
-    hit.explained.parts.push(Part {
-        name: "global",
-        value: 1.0,
-        weight: lost,
-        adds: lost,
-    });
-    hit.explained.score += lost;
-    hit
 }

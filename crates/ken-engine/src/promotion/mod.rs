@@ -23,7 +23,6 @@ use ken_core::text::{Statement, Tag};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::search::open_contradictions;
 
 pub(crate) use approval::brought_approvals;
 pub use approval::{Approving, PROMOTIONS_DIR, Standing, Waiting};
@@ -113,7 +112,7 @@ impl Engine {
 
     /// Returns an entry in use that contradicts this one, where nobody has decided yet.
     fn contradicts(&self, id: EntryId) -> Result<Option<EntryId>, Error> {
-        let mut open = open_contradictions(&self.workspace()?);
+        let mut open = self.workspace()?.open_contradictions();
         let mut linked = self.index.contradicting([id])?;
         let mut against = open.remove(&id).unwrap_or_default();
         against.extend(linked.remove(&id).unwrap_or_default());

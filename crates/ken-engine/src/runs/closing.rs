@@ -3,19 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::actor::Actor;
-use ken_core::citation::{Evidence, EvidenceType};
-use ken_core::content::Content;
-use ken_core::decide::{self, Draft, Proposal};
+use ken_core::decide;
 use ken_core::entry::Entry;
-use ken_core::event::{Body, Origin, Outcome, SourceRun};
 use ken_core::facts::Validity;
-use ken_core::id::{EntryId, EventId};
+use ken_core::id::EntryId;
 use ken_core::run::accumulate::{Gain, gain};
 use ken_core::run::close::{Closing, Ending, Touched, close};
 use ken_core::run::exposure::Sight;
+use ken_core::run::written::{Closed, Stamped, drafts, ending_id, proposal, same_claim};
 use ken_core::run::{Finding, Run};
 use ken_core::store::Store as _;
-use ken_core::time::{Date, Timestamp};
 use tracing::field::Empty;
 
 use super::matching::says_same;
@@ -23,32 +20,6 @@ use super::store::Store;
 
 use crate::engine::Engine;
 use crate::error::Error;
-
-/// Effects in one event: a line of the ledger has at most 64 KiB.
-const EFFECTS_MAX: usize = 100;
-
-/// Keeps the ids of a run's events apart from any other use of the hash.
-const DOMAIN: &[u8] = b"ken run closed 1";
-
-/// The number of the event that says how the run ended.
-const LAST: u64 = u64::MAX;
-
-/// The numbers of events that say which entries did not answer a question begin here: far beyond those of effects.
-const FIRST_MISSED: u64 = 1 << 32;
-
-/// What shall happen, under an id of its own choice where it has one.
-type Stamped = (Option<EventId>, Draft);
-
-/// What closing a run did.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Closed {
-    pub run: Run,
-    pub closing: Closing,
-    /// Entries its findings became.
-    pub gained: Vec<EntryId>,
-    /// Findings that were not taken up, and why.
-    pub refused: Vec<(Finding, String)>,
-}
 
 /// What findings became.
 #[derive(Debug, Default)]
@@ -83,7 +54,7 @@ impl Engine {
         // Two that close at once would count everything twice.
         let _lock = store.lock()?;
         let mut run = self.run(id)?;
-        let last = event_of(&run, LAST);
+        let last = ending_id(&run);
         // It stands where a process was stopped between writing it and removing the notes.
         let is_written = self.index.event(last)?.is_some();
         let Taken { gained, refused } = match is_written {
@@ -94,12 +65,8 @@ impl Engine {
         let mut closing = self.decide_closing(&run, ending, &touched)?;
         closing.closed.extracted += u32::try_from(gained.len()).unwrap_or(u32::MAX);
         if !is_written {
-            let mut drafts = drafts(&run, &closing, &touched, self.now().date())?;
-            let missed = self.missed_drafts()?.into_iter().zip(FIRST_MISSED..);
-            let missed = missed.map(|(it, number)| (Some(event_of(&run, number)), it));
-            // The run's end stays last: it says that everything before it is written.
-            let before_end = drafts.len() - 1;
-            drafts.splice(before_end..before_end, missed);
+            let missed = self.missed_drafts()?;
+            let drafts = drafts(&run, &closing, &touched, missed, self.now().date())?;
             let drafts = self.unwritten(drafts)?;
             self.record_as(drafts, by)?;
         }
@@ -247,8 +214,8 @@ impl Engine {
         by: &Actor,
     ) -> Result<EntryId, Error> {
         let now = self.now();
-        let mut proposal = proposal(gained, run, ending, now)?;
-        proposal.thread = run.thread.clone();
+        let proposal = proposal(gained, run, ending, now);
+        let proposal = proposal.map_err(|error| Error::Usage(format!("{error}")))?;
         // Whoever found it says so, not whoever closes the run.
         let finder = gained.found_by.first().unwrap_or(by);
         let id = self.add_many(vec![proposal], finder)?.remove(0);
@@ -259,92 +226,8 @@ impl Engine {
     }
 }
 
-/// Returns the entry a finding becomes; its grounds are what the finding names and the run itself.
-fn proposal(gained: &Gain, run: &Run, ending: &Ending, now: Timestamp) -> Result<Proposal, Error> {
-    let finding = &gained.finding;
-    let mut content = Content::new(finding.statement.clone());
-    content.evidence.clone_from(&finding.evidence);
-    content.verify.clone_from(&finding.verify);
-    let finder = gained.found_by.first();
-    let member = finder
-        .and_then(|it| run.agents.get(it))
-        .map(|it| &it.member);
-    content.lens = member.and_then(|it| it.lens.clone());
-    let reference = run.id.parse();
-    let evidence = Evidence {
-        evidence_type: EvidenceType::Transcript,
-        evidence_ref: reference.map_err(|error| Error::Usage(format!("{error}")))?,
-    };
-    let cited = evidence.cite(finder.unwrap_or(&run.by), now);
-    let mut proposal = Proposal::new(gained.kind, content, vec![cited], Origin::Agent);
-    // Of a conversation that simply ended nobody said how it went.
-    let is_told = ending.outcome != Outcome::Abandoned || !run.is_seen_out(ending.outcome);
-    proposal.run = Some(SourceRun {
-        id: run.id.clone(),
-        outcome: is_told.then_some(ending.outcome),
-    });
-    Ok(proposal)
-}
-
 /// Whether what the code says about an entry matters: only for what was used, where it decides how evidence ages.
 fn needs_validity(run: &Run, entry: &Entry) -> bool {
     let mut agents = run.agents.values();
     agents.any(|agent| agent.used.contains(&entry.id) || agent.cites.contains(&entry.id))
-}
-
-/// Returns an entry and all that say the same: what it was made of, what it became, what it is linked to, and
-/// what a finding was taken for together with it.
-fn same_claim(run: &Run, entry: &Entry) -> BTreeSet<EntryId> {
-    let mut same = BTreeSet::from([entry.id]);
-    same.extend(&entry.merged_from);
-    same.extend(entry.merged_into);
-    same.extend(entry.superseded_by);
-    same.extend(entry.links.iter().map(|link| link.to));
-    let findings = run.agents.values().flat_map(|agent| &agent.findings);
-    for found in findings.filter(|it| it.says.contains(&entry.id)) {
-        same.extend(&found.says);
-    }
-    same
-}
-
-/// Returns the id of an event that closing a run writes: closing it again would write the same.
-fn event_of(run: &Run, number: u64) -> EventId {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(DOMAIN);
-    hasher.update(run.id.as_bytes());
-    for part in [run.opened.millis(), number] {
-        hasher.update(&part.to_le_bytes());
-    }
-    let mut bytes = [0; 16];
-    hasher.finalize_xof().fill(&mut bytes);
-    EventId::new(run.opened, u128::from_le_bytes(bytes))
-}
-
-/// Returns what is written down: what happened to entries, counted once by its id, what follows, and last of all
-/// that the run ended.
-fn drafts(
-    run: &Run,
-    closing: &Closing,
-    touched: &[Touched],
-    today: Date,
-) -> Result<Vec<Stamped>, Error> {
-    let mut effects = closing.effects.clone();
-    // Those that were used stand together, so that they are known to go together.
-    effects.sort_by_key(|it| (it.alpha_milli == 0, it.entry));
-    let effects = effects.chunks(EFFECTS_MAX).zip(0..);
-    let effects = effects.map(|(part, number)| {
-        let id = event_of(run, number);
-        (Some(id), decide::effects(&run.id, part))
-    });
-    let mut drafts: Vec<Stamped> = effects.collect();
-    for it in touched {
-        let follows = decide::after_run(&it.entry, closing, today)?;
-        drafts.extend(follows.into_iter().map(|draft| (None, draft)));
-    }
-    let ended = Draft {
-        about: Vec::new(),
-        body: Body::RunClosed(closing.closed.clone()),
-    };
-    drafts.push((Some(event_of(run, LAST)), ended));
-    Ok(drafts)
 }

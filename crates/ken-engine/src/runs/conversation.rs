@@ -4,6 +4,7 @@
 //! only what it is asked itself: it joins the run the hooks opened, or opens one that confirms nothing.
 
 use ken_core::actor::Actor;
+use ken_core::run::name::{CONVERSATION, conversation};
 use ken_core::run::{Member, Run, Witness};
 use ken_core::text::Tag;
 
@@ -11,12 +12,6 @@ use super::NewRun;
 use super::store::Store;
 use crate::engine::Engine;
 use crate::error::Error;
-
-/// How the names of runs begin that are conversations.
-const CONVERSATION: &str = "C-";
-
-/// Hexadecimal digits of a conversation's name.
-const DIGITS: usize = 24;
 
 impl Engine {
     /// Returns the run of `agent`'s conversation `session`, which is opened if it is not.
@@ -86,14 +81,4 @@ impl Engine {
             (Some(_), Some(_)) | (None, _) => None,
         })
     }
-}
-
-/// Returns the name of a conversation's run; a session's own name is somebody else's text.
-pub(crate) fn conversation(agent: &Actor, session: &str) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for part in [agent.to_string().as_str(), session] {
-        hasher.update(part.as_bytes());
-        hasher.update(&[0]);
-    }
-    format!("{CONVERSATION}{}", &hasher.finalize().to_hex()[..DIGITS])
 }

@@ -19,9 +19,9 @@ use ken_core::id::EntryId;
 use ken_core::run::accumulate::SCALE_MILLI;
 use ken_core::run::close::Ending;
 use ken_core::run::exposure::Sight;
+use ken_core::run::name::IMPLICIT;
 use ken_core::run::{AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness};
 use ken_core::text::{Note as Words, Tag};
-use ken_core::time::Timestamp;
 use ken_ledger::Place;
 use ken_ledger::disk::LockGuard;
 use serde_json::Value;
@@ -29,10 +29,9 @@ use serde_json::Value;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::guard::Guard;
-use store::{IMPLICIT, Store};
+use store::Store;
 
-pub use closing::Closed;
-pub(crate) use conversation::conversation;
+pub use ken_core::run::written::{Closed, PastRun};
 pub use reader::Reader;
 
 /// Milliseconds after its last note when a run that nobody closed counts as abandoned.
@@ -47,14 +46,6 @@ pub struct NewRun {
     pub witness: Witness,
     pub thread: Option<Tag>,
     pub task: Option<Words>,
-}
-
-/// A run that ended, as the ledger tells it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PastRun {
-    pub closed: RunClosed,
-    pub at: Timestamp,
-    pub by: Actor,
 }
 
 impl Engine {

@@ -10,12 +10,13 @@ use ken_core::event::SourceRun;
 use ken_core::id::EntryId;
 use ken_core::review::ReviewPolicy;
 use ken_core::run::blind::{may_be_withheld, offer};
+use ken_core::run::name;
 use ken_core::run::{How, Manner, Member, Note, Offer, Run, Witness};
 use ken_core::text::Tag;
 use ken_ledger::layout::KEN_DIR;
 
 use super::admitted_note;
-use super::store::{IMPLICIT, Store};
+use super::store::Store;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::id_of;
@@ -44,15 +45,7 @@ impl Reader {
 
     /// Returns the name of the run Ken makes for it.
     fn implicit_run(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        for part in [
-            self.agent.to_string(),
-            self.session.clone().unwrap_or_default(),
-        ] {
-            hasher.update(part.as_bytes());
-            hasher.update(&[0]);
-        }
-        format!("{IMPLICIT}{}", &hasher.finalize().to_hex()[..16])
+        name::implicit(&self.agent, self.session.as_deref())
     }
 }
 

@@ -8,6 +8,7 @@ use std::io;
 use ken_core::actor::Actor;
 use ken_core::id::EntryId;
 use ken_core::run::exposure::Sight;
+use ken_core::run::name::{BYTES_MAX, IMPLICIT, is_name};
 use ken_core::run::{Note, Noted, Run};
 use ken_core::time::Timestamp;
 use ken_ledger::disk::{LockGuard, Wait};
@@ -25,12 +26,6 @@ const LOCK: &str = ".local/runs/lock";
 
 /// Milliseconds for which it is remembered what a session saw: longer than any lasts.
 const SESSION_KEPT_MS: u64 = 90 * 24 * 60 * 60 * 1000;
-
-/// How the names of runs begin that Ken makes; nobody else's do.
-pub(super) const IMPLICIT: &str = "I-";
-
-/// Bytes a run's name may have.
-const NAME_BYTES_MAX: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -188,14 +183,9 @@ fn path(folder: &str, id: &str) -> Result<String, Error> {
     match is_name(id) {
         true => Ok(format!("{folder}/{id}{SUFFIX}")),
         false => Err(Error::Usage(format!(
-            "`{id}` is no name for a run: letters, digits, `-` and `_`, at most {NAME_BYTES_MAX}"
+            "`{id}` is no name for a run: letters, digits, `-` and `_`, at most {BYTES_MAX}"
         ))),
     }
-}
-
-fn is_name(id: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    (1..=NAME_BYTES_MAX).contains(&id.len()) && id.chars().all(is_plain)
 }
 
 fn line(noted: &Noted) -> String {

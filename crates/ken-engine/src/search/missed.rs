@@ -1,9 +1,9 @@
 //! Questions nobody's knowledge answers: kept on this machine only, where they show what is worth writing down.
 
+use ken_core::answer::COVERAGE_RELEVANT;
 use ken_guard::{Field, TextMode, Verdict, admit};
 use ken_index::Missed;
 
-use super::scorer::COVERAGE_RELEVANT;
 use super::{Answer, Search};
 use crate::engine::Engine;
 use crate::error::Error;

@@ -19,6 +19,7 @@ use ken_core::hlc::Hlc;
 use ken_core::id::EventId;
 use ken_core::store::Store as _;
 use ken_core::time::DAY_MS;
+use ken_guard::is_about_norm;
 use ken_ledger::disk::{LockGuard, Wait};
 use ken_ledger::{Dir as _, DiskError, RealDir};
 use tracing::field::Empty;
@@ -27,7 +28,6 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::{ENTRIES_DIR, Machine, Seen, ken_dir, put};
 use crate::git::{self, Author, Authorship};
-use crate::guard::is_about_norm;
 use crate::notice::{Edit, Notice};
 use crate::view::document::{self, MachineLines, Reading};
 

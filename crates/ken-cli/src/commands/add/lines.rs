@@ -18,8 +18,8 @@ use super::input::EntryInput;
 use crate::args::AddArgs;
 use crate::failure::{Exit, Failure};
 use crate::print::counted;
-use crate::print::entry_json::EntryObject;
 use crate::print::progress::Progress;
+use ken_core::object::EntryObject;
 
 /// Bytes a line may have: an event and the names around it.
 const LINE_BYTES_MAX: u64 = 256 * 1024;

@@ -4,15 +4,15 @@
 //! knowledge stores use (`type`, `name`, `description`, `rule`, `provenance`), so that what was added
 //! reads back the same.
 
-use ken_core::content::Detail;
-use ken_core::entry::Entry;
-use ken_core::kind::{Kind, Memory};
+use crate::content::Detail;
+use crate::entry::Entry;
+use crate::kind::{Kind, Memory};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// The object of one entry.
-#[derive(Serialize)]
-pub(crate) struct EntryObject {
+#[derive(Clone, Debug, Serialize)]
+pub struct EntryObject {
     schema: &'static str,
     id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,7 +23,9 @@ pub(crate) struct EntryObject {
 }
 
 impl EntryObject {
-    pub(crate) fn new(entry: &Entry) -> Self {
+    /// Tells an entry.
+    #[must_use]
+    pub fn new(entry: &Entry) -> Self {
         let mut rest = match serde_json::to_value(entry) {
             Ok(Value::Object(members)) => members,
             Ok(_) | Err(_) => Map::new(),
@@ -39,13 +41,15 @@ impl EntryObject {
     }
 
     /// Adds what is known about the entry beside its events.
-    pub(crate) fn with(mut self, key: &str, value: Value) -> Self {
+    #[must_use]
+    pub fn with(mut self, key: &str, value: Value) -> Self {
         self.rest.insert(key.to_owned(), value);
         self
     }
 
     /// Answers under the name the entry was asked for by, if that is its alias.
-    pub(crate) fn asked_for(mut self, entry: &Entry, wanted: &str) -> Self {
+    #[must_use]
+    pub fn asked_for(mut self, entry: &Entry, wanted: &str) -> Self {
         let alias = entry
             .created
             .as_ref()

@@ -1,83 +1,46 @@
-//! Scores what the index found, and holds back what must not or need not be shown.
+//! Scores what a store found, and holds back what must not or need not be shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::content::Scope;
-use ken_core::entry::Entry;
-use ken_core::event::Overlay;
-use ken_core::facts::{EntryFacts, Validity};
-use ken_core::id::EntryId;
-use ken_core::kind::Memory;
-use ken_core::score::{self, Boosts, Draw, Match, Role, Seed, Signals, Weights, Withheld};
-use ken_core::time::Timestamp;
-use ken_core::together::strongest;
-use ken_core::workspace::Workspace;
-use ken_index::{Candidate, Least, Rung, Thresholds};
-
-use super::{Answer, Floor, Hit, Search};
-use crate::config::ThreadVisibility;
-
-/// From here on an entry's words alone answer a query a person typed: `cargo xtask eval` finds one in
-/// a hundred unrelated questions there, and three quarters of the prose queries.
-pub(super) const COVERAGE_RELEVANT: f64 = 0.4;
-
-/// From here on they answer somebody who did not ask: no unrelated question in two hundred.
-const COVERAGE_STRICT: f64 = 0.5;
+use super::{Candidate, Hit, Search, ThreadVisibility};
+use crate::content::Scope;
+use crate::entry::Entry;
+use crate::event::Overlay;
+use crate::facts::{EntryFacts, Validity};
+use crate::id::EntryId;
+use crate::kind::Memory;
+use crate::score::{self, Boosts, Draw, Match, Role, Seed, Signals, Weights, Withheld};
+use crate::time::Timestamp;
+use crate::together::strongest;
+use crate::workspace::Workspace;
 
 /// How relevant an entry about a path in hand is at least.
 const ANCHORED_RELEVANCE: f64 = 0.75;
 
 /// Scores what was found for one search.
-pub(super) struct Scorer<'a> {
-    pub(super) search: &'a Search,
-    pub(super) weights: Weights,
-    pub(super) workspace: &'a Workspace,
+#[derive(Debug)]
+pub struct Scorer<'a> {
+    pub search: &'a Search,
+    pub weights: Weights,
+    pub workspace: &'a Workspace,
     /// What the code says about entries that rest on it.
-    pub(super) validity: BTreeMap<EntryId, Validity>,
-    pub(super) threads: ThreadVisibility,
-    pub(super) now: Timestamp,
+    pub validity: BTreeMap<EntryId, Validity>,
+    pub threads: ThreadVisibility,
+    pub now: Timestamp,
     /// What was found in the same search.
-    pub(super) beside: BTreeSet<EntryId>,
-}
-
-impl Floor {
-    /// Returns how well an entry must answer to be shown: by its meaning or by its words.
-    #[must_use]
-    pub fn least(self, model: Option<Thresholds>) -> Least {
-        let (near, coverage) = match self {
-            Self::None => return Least::NOTHING,
-            Self::Cosine(least) => (Some(least), f64::INFINITY),
-            Self::Relevant => (model.map(|it| it.relevant), COVERAGE_RELEVANT),
-            Self::Strict => (model.map(|it| it.strict), COVERAGE_STRICT),
-        };
-        let cosine = near.unwrap_or(f64::INFINITY);
-        Least { cosine, coverage }
-    }
+    pub beside: BTreeSet<EntryId>,
 }
 
 impl Scorer<'_> {
-    /// Returns what may be shown of what was found, in no order.
-    pub(super) fn answer(&self, served_by: Rung, found: Vec<Candidate>) -> Answer {
-        let mut answer = Answer {
-            served_by,
-            hits: Vec::new(),
-            withheld: Vec::new(),
-        };
-        for candidate in found {
-            self.add(&mut answer, candidate, Vec::new());
-        }
-        answer
-    }
-
-    /// Adds a candidate to the hits, or to what is withheld.
-    pub(super) fn add(&self, answer: &mut Answer, candidate: Candidate, conflicts: Vec<EntryId>) {
+    /// Returns a candidate with its score, or why it is not shown.
+    pub fn judge(&self, candidate: Candidate) -> Result<Hit, (EntryId, Withheld)> {
         let looked = self.validity.get(&candidate.entry.id).copied();
         let mut facts = EntryFacts::of(&candidate.entry, looked, self.now);
         facts.revoked = self.workspace.is_revoked(&candidate.entry);
         facts.cooccurrence = strongest(&candidate.entry, &self.beside, self.now.date());
         match self.withheld(&candidate.entry, &facts) {
-            Some(why) => answer.withheld.push((candidate.entry.id, why)),
-            None => answer.hits.push(self.hit(candidate, facts, conflicts)),
+            Some(why) => Err((candidate.entry.id, why)),
+            None => Ok(self.hit(candidate, facts)),
         }
     }
 
@@ -108,7 +71,7 @@ impl Scorer<'_> {
         }
     }
 
-    fn hit(&self, candidate: Candidate, facts: EntryFacts, conflicts: Vec<EntryId>) -> Hit {
+    fn hit(&self, candidate: Candidate, facts: EntryFacts) -> Hit {
         let Candidate {
             entry,
             coverage,
@@ -140,7 +103,7 @@ impl Scorer<'_> {
             cosine,
             coverage,
             anchored,
-            conflicts,
+            conflicts: Vec::new(),
             explained,
         }
     }

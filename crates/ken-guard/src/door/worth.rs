@@ -2,7 +2,8 @@
 
 use ken_core::event::{Origin, Proposed, ScanStatus};
 use ken_core::kind::Memory;
-use ken_guard::admission::Signals;
+
+use crate::admission::Signals;
 
 /// What an author who says nothing about it is taken to be sure of.
 const CONFIDENCE_UNSAID: f64 = 0.5;
@@ -77,9 +78,9 @@ mod tests {
     use ken_core::id::EventId;
     use ken_core::kind::Kind;
     use ken_core::time::Timestamp;
-    use ken_guard::admission::{Reach, Weighed, Weights, weigh};
 
     use super::*;
+    use crate::admission::{Reach, Weighed, Weights, weigh};
 
     fn proposed(origin: Origin) -> Proposed {
         let content = Content::new("Retries need a key".parse().unwrap());

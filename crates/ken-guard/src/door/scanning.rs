@@ -2,12 +2,8 @@
 
 use std::ops::Range;
 
-use ken_guard::{Axis, Field, ScanStatus, Severity, TextMode, Verdict, admit};
-
 use super::Guard;
-
-/// How a text is read.
-pub use ken_guard::TextMode as Mode;
+use crate::{Axis, Field, ScanStatus, Severity, TextMode, Verdict, admit};
 
 /// One thing found, with where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +71,7 @@ mod tests {
     #[test]
     fn findings_say_where_they_stand() {
         let text = "fine\né postgres://a:hunter2x@db.corp.io/x\n";
-        let scanned = Guard::default().scan(text, Mode::Prose);
+        let scanned = Guard::default().scan(text, TextMode::Prose);
         assert!(scanned.refused);
         let found = &scanned.findings[0];
         assert_eq!((found.line, found.column), (2, 16));

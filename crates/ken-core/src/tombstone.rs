@@ -1,17 +1,20 @@
 //! Whether a proposed claim was taken back before, also in other words.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::entry::Entry;
-use ken_core::likeness::{Claim, Likeness, REWORDED_SHARE, likeness};
-use ken_core::text::Statement;
+use crate::actor::Actor;
+use crate::decide::{Proposal, Refusal};
+use crate::entry::Entry;
+use crate::event::RetractReason;
+use crate::likeness::{Claim, Likeness, REWORDED_SHARE, likeness};
+use crate::text::Statement;
 
 /// The claims that were taken back, ready to be asked many times.
 #[derive(Debug, Default)]
-pub(crate) struct Stones {
+pub struct Stones {
     stones: Vec<Stone>,
     /// Places in `stones` by the words they use.
-    by_word: HashMap<String, Vec<usize>>,
+    by_word: BTreeMap<String, Vec<usize>>,
 }
 
 #[derive(Debug)]
@@ -21,7 +24,8 @@ struct Stone {
 }
 
 impl Stones {
-    pub(crate) fn new(entries: Vec<Entry>) -> Self {
+    /// Makes claims ready to be compared with.
+    pub fn new(entries: Vec<Entry>) -> Self {
         let mut all = Self::default();
         for entry in entries {
             let Some(content) = &entry.content else {
@@ -37,8 +41,35 @@ impl Stones {
         all
     }
 
+    /// Refuses what was taken back before, unless a person overrides that.
+    pub fn check(&self, proposal: &Proposal, by: &Actor) -> Result<(), Refusal> {
+        let Some(stone) = self.said_before(&proposal.content.statement) else {
+            return Ok(());
+        };
+        if proposal.overrides == Some(stone.id) {
+            if by.is_human() {
+                return Ok(());
+            }
+            let what = "overriding a retraction";
+            return Err(Refusal::PersonNeeded {
+                what,
+                by: by.clone(),
+            });
+        }
+        let reason = match stone.retracted.as_ref().map(|retraction| retraction.reason) {
+            Some(RetractReason::False) => "false",
+            Some(RetractReason::Unwanted) => "unwanted",
+            Some(RetractReason::Duplicate | RetractReason::Obsolete | RetractReason::Withdrawn)
+            | None => "retracted",
+        };
+        Err(Refusal::Tombstone {
+            entry: stone.id,
+            reason,
+        })
+    }
+
     /// Returns the retracted entry that `statement` says again.
-    pub(crate) fn said_before(&self, statement: &Statement) -> Option<&Entry> {
+    pub fn said_before(&self, statement: &Statement) -> Option<&Entry> {
         let claim = Claim::of(statement.as_str());
         let set: BTreeSet<&String> = claim.words().iter().collect();
         let mut common = vec![0_usize; self.stones.len()];
@@ -49,6 +80,7 @@ impl Stones {
         {
             common[*place] += 1;
         }
+        #[expect(clippy::cast_precision_loss, reason = "words of a statement")]
         let enough = |common: usize| REWORDED_SHARE * set.len() as f64 <= common as f64;
         let near = self.stones.iter().zip(common).filter(|(_, n)| enough(*n));
         let mut near = near.map(|(stone, _)| stone);

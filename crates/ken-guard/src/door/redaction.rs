@@ -7,11 +7,10 @@ use ken_core::decide::Draft;
 use ken_core::event::{Body, Proposed};
 use ken_core::kind::Kind;
 use ken_core::text::Note;
-use ken_guard::{Policy, TextMode, redact};
 use serde_json::Value;
 
 use super::{FOREIGN, Guard, mode_below};
-use crate::error::Error;
+use crate::{Policy, TextMode, redact};
 
 /// Returns a text that is to be shown or logged, without the secrets somebody typed into it.
 pub fn without_secrets(text: &str) -> Cow<'_, str> {
@@ -22,15 +21,19 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
     Cow::Owned(redacted.text)
 }
 
+/// A reason that its redaction makes longer than a reason may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the reason is too long to be redacted")]
+pub struct TooLong;
+
 impl Guard {
     /// Returns a reason as it may be written, without its secrets where the author asked for that.
-    pub(super) fn cleaned(&self, reason: &Note) -> Result<Note, Error> {
+    pub fn cleaned(&self, reason: &Note) -> Result<Note, TooLong> {
         if !self.redacts {
             return Ok(reason.clone());
         }
         let redacted = redact(&self.policy, reason.as_str(), TextMode::Prose);
-        let parsed = redacted.text.parse();
-        parsed.map_err(|_| Error::Usage("the reason is too long to be redacted".to_owned()))
+        redacted.text.parse().map_err(|_| TooLong)
     }
 
     /// Replaces secrets of a draft, which says `told`, in both; returns what they are recognised by.
@@ -50,7 +53,7 @@ impl Guard {
     }
 
     /// Replaces secrets below `told`, where the author asked for it; returns whether any was.
-    pub(crate) fn redact_told(&self, told: &mut Value) -> bool {
+    pub fn redact_told(&self, told: &mut Value) -> bool {
         Replacing::below(&self.policy, self.redacts, told).changed
     }
 }
