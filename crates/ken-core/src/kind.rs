@@ -156,7 +156,8 @@ impl Memory {
 }
 
 impl Prefix {
-    const ALL: [Self; 6] = [
+    /// Every prefix.
+    pub const ALL: [Self; 6] = [
         Self::Lesson,
         Self::Spike,
         Self::Entity,

@@ -49,4 +49,5 @@ mod text_form;
 pub mod time;
 pub mod together;
 pub mod tombstone;
+pub mod words;
 pub mod workspace;

@@ -8,7 +8,8 @@
 //! - [`identity`]: who calls, and what they may do;
 //! - [`service`]: the use cases, one function a verb;
 //! - [`api`]: REST under `/v1`, its description, problems;
-//! - [`serve`]: the process: limits, health, metrics, an orderly end.
+//! - [`serve`]: the process: limits, health, metrics, an orderly end;
+//! - [`world`]: its clock and its dice.
 
 pub mod api;
 pub mod database;
@@ -16,3 +17,4 @@ pub mod identity;
 pub mod serve;
 pub mod service;
 pub mod store;
+pub mod world;

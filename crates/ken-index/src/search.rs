@@ -8,12 +8,12 @@ mod places;
 mod upkeep;
 mod vectors;
 mod worded;
-mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::answer::{Candidate, Least};
 use ken_core::store::Filter;
+use ken_core::words;
 use ken_embed::{Embedder, Model, Vector};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};

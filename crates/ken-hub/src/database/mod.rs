@@ -1,1 +1,194 @@
 //! Connections, roles, migrations, and transactions that see one tenant.
+//!
+//! Nothing reads or writes a tenant's rows outside a [`Tenant`] or an [`OrganisationTx`]: the database shows a transaction
+//! only what belongs to the workspace or organisation it was begun for, and nothing to one that was begun for none.
+//!
+//! Invariant: the role the hub works with neither owns a table nor bypasses a policy; [`Database::connect`] refuses any other.
+
+mod directory;
+mod migrate;
+mod settings;
+mod tenant;
+mod transaction;
+
+use sqlx::postgres::PgPoolOptions;
+use sqlx::{Connection as _, PgConnection, PgPool, Row as _};
+use uuid::Uuid;
+
+use crate::identity::{OrganisationId, WorkspaceId};
+
+pub use directory::{Audited, Name, NameError, Organisation, Quotas, WorkspaceRow};
+pub(crate) use directory::{millis, without_nul};
+pub use migrate::{MIGRATIONS, Migration};
+pub use settings::Settings;
+pub use tenant::{OrganisationTx, Tenant};
+
+/// The role every statement of the hub runs as.
+pub const ROLE: &str = "ken_app";
+
+/// The database, by a pool of connections that run as [`ROLE`].
+#[derive(Clone, Debug)]
+pub struct Database {
+    pool: PgPool,
+}
+
+/// Why the database could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabaseError {
+    #[error("the database's address cannot be read: begin it with postgres://")]
+    Address(#[source] sqlx::Error),
+    #[error("cannot connect to the database")]
+    Connect(#[source] sqlx::Error),
+    #[error("the database answered with an error")]
+    Query(#[from] sqlx::Error),
+    #[error(
+        "role `{role}` is not held back by row-level security ({why}): connect as a role that may `SET ROLE {ROLE}`"
+    )]
+    Role { role: String, why: &'static str },
+    #[error(
+        "cannot become role `{ROLE}`: run `ken hub migrate` first, then `GRANT {ROLE} TO` the role the hub connects as"
+    )]
+    NoRole(#[source] sqlx::Error),
+    #[error("the database is at version {found}, this hub needs {wanted}: run `ken hub migrate`")]
+    Behind { found: i32, wanted: i32 },
+    #[error("the database is at version {found}, this hub knows up to {known}: upgrade the hub")]
+    Ahead { found: i32, known: i32 },
+    #[error(
+        "migration `{name}` was run with another text than this build has: the build is not the one it claims to be, or a file was edited"
+    )]
+    Edited { name: &'static str },
+    #[error("migration `{name}` failed; nothing of it was kept")]
+    Migration {
+        name: &'static str,
+        source: sqlx::Error,
+    },
+    #[error("the organisation has no such workspace")]
+    NoWorkspace,
+    #[error("cannot bring back the entries of a workspace that was evicted")]
+    Rebuild(#[source] Box<crate::store::StoreError>),
+    #[error("what is stored cannot be read: {0}")]
+    Damaged(String),
+}
+
+impl Database {
+    /// Connects, and refuses a database that is not at this build's version or a role that could see every tenant.
+    pub async fn connect(settings: &Settings) -> Result<Self, DatabaseError> {
+        let options = settings.options()?;
+        let pool = PgPoolOptions::new()
+            .max_connections(settings.connections_max)
+            .acquire_timeout(settings.acquire_timeout)
+            // Every transaction is begun anew where its connection turns out to be dead.
+            .test_before_acquire(false)
+            .after_connect(|connection, _| Box::pin(take_role(connection)))
+            .connect_with(options)
+            .await
+            .map_err(|error| match &error {
+                sqlx::Error::Database(refused) if is_about_roles(refused.code().as_deref()) => {
+                    DatabaseError::NoRole(error)
+                }
+                _ => DatabaseError::Connect(error),
+            })?;
+        let database = Self { pool };
+        database.check_role().await?;
+        migrate::check(&database.pool).await?;
+        Ok(database)
+    }
+
+    /// Brings the schema up to this build's version; returns the names of what was run.
+    ///
+    /// Takes a connection of its own, as the owner. Whoever comes second waits and finds nothing left to do.
+    pub async fn migrate(owner_url: &str) -> Result<Vec<&'static str>, DatabaseError> {
+        Self::migrate_to(owner_url, MIGRATIONS.len()).await
+    }
+
+    /// Runs the first `count` migrations only; for tests of the others.
+    #[doc(hidden)]
+    pub async fn migrate_to(
+        owner_url: &str,
+        count: usize,
+    ) -> Result<Vec<&'static str>, DatabaseError> {
+        let options = Settings::new(owner_url).owner_options()?;
+        let connecting = PgConnection::connect_with(&options);
+        let mut connection = connecting.await.map_err(DatabaseError::Connect)?;
+        let done = migrate::run(&mut connection, &MIGRATIONS[..count]).await;
+        let _ = connection.close().await;
+        done
+    }
+
+    /// Returns the pool, for questions that belong to no tenant.
+    #[must_use]
+    pub fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
+    /// Begins a transaction that sees one workspace; entries that were evicted are brought back first.
+    pub async fn tenant(
+        &self,
+        organisation: OrganisationId,
+        workspace: WorkspaceId,
+    ) -> Result<Tenant, DatabaseError> {
+        Tenant::begin_warm(self, organisation, workspace).await
+    }
+
+    /// Begins a transaction that sees one workspace's log; of entries it may see none.
+    pub async fn log(
+        &self,
+        organisation: OrganisationId,
+        workspace: WorkspaceId,
+    ) -> Result<Tenant, DatabaseError> {
+        let (tenant, _) = Tenant::begin(self, organisation, workspace).await?;
+        Ok(tenant)
+    }
+
+    /// Begins a transaction that sees one organisation's workspaces, tokens and global entries.
+    pub async fn organisation(&self, id: OrganisationId) -> Result<OrganisationTx, DatabaseError> {
+        OrganisationTx::begin(self, id).await
+    }
+
+    async fn check_role(&self) -> Result<(), DatabaseError> {
+        let query = "SELECT rolname::text, rolsuper, rolbypassrls, EXISTS (
+                SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+                WHERE nspname = 'ken' AND relowner = pg_roles.oid)
+             FROM pg_roles WHERE rolname = current_user";
+        let row = sqlx::query(query).fetch_one(&self.pool).await?;
+        let role: String = row.try_get(0)?;
+        let reasons = [
+            "it is a superuser",
+            "it has BYPASSRLS",
+            "it owns the tables",
+        ];
+        for (at, why) in reasons.into_iter().enumerate() {
+            if row.try_get(at + 1)? {
+                return Err(DatabaseError::Role { role, why });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether an error says that a role does not exist or may not be taken.
+fn is_about_roles(code: Option<&str>) -> bool {
+    matches!(code, Some("42704" | "42501" | "22023"))
+}
+
+/// Makes a new connection run as [`ROLE`].
+async fn take_role(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let set = "SET ROLE ken_app";
+    sqlx::raw_sql(set).execute(connection).await.map(|_| ())
+}
+
+/// Returns an id nobody else has, which sorts by the time it was made.
+pub(crate) fn fresh_id() -> Result<Uuid, DatabaseError> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random)
+        .map_err(|error| DatabaseError::Damaged(format!("no random numbers: {error}")))?;
+    let id = ken_core::id::EventId::new(now(), u128::from_be_bytes(random));
+    Ok(Uuid::from_bytes(id.to_bytes()))
+}
+
+/// Returns the time of this machine.
+pub(crate) fn now() -> ken_core::time::Timestamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let millis = since.map_or(0, |since| since.as_millis());
+    ken_core::time::Timestamp::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+}

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use gate::{Gate, guarded};
 
-pub use rate::Rate;
+pub use rate::{Bucket, Rate};
 pub use token::{TOKEN_CHARS_MIN, Token, WeakToken};
 
 /// Where the protocol is spoken.

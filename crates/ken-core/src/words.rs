@@ -1,6 +1,6 @@
-//! Text as the full-text index sees it, and the words of a query.
+//! Text as a full-text index sees it, and the words of a query.
 //!
-//! SQLite's tokenizer splits at everything that is no letter or digit and folds case and accents.
+//! A tokenizer splits at everything that is no letter or digit and folds case and accents.
 //! What it cannot know is that `handleRequest` is two words and that Chinese and Japanese are
 //! written without spaces: that is put right here, the same way for entries and for queries.
 
@@ -14,7 +14,7 @@ const STOP_WORDS: &[&str] = &[
 ];
 
 /// Returns `text` with the parts of joined identifiers added and scripts without spaces spread.
-pub(crate) fn spread(text: &str) -> String {
+pub fn spread(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 4);
     for word in words(text) {
         push(&mut out, word);
@@ -31,7 +31,7 @@ pub(crate) fn spread(text: &str) -> String {
 /// Returns the words to look for, with how often each stands in `query`, in the order they first do.
 ///
 /// Stop words are left out unless the query has no others.
-pub(crate) fn query_words(query: &str) -> Vec<(String, usize)> {
+pub fn query_words(query: &str) -> Vec<(String, usize)> {
     let spread = spread(query).to_lowercase();
     let mut words: Vec<(String, usize)> = Vec::new();
     for word in spread.split(' ').filter(|word| !word.is_empty()) {

@@ -1,0 +1,393 @@
+//! Which organisations and workspaces there are, and who did what to them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ken_core::time::Timestamp;
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+use uuid::Uuid;
+
+use super::{Database, DatabaseError, OrganisationTx, Tenant, fresh_id, now};
+use crate::identity::{OrganisationId, Role, WorkspaceId};
+
+/// What an organisation or a workspace is called: `[a-z0-9][a-z0-9._-]{0,62}`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(String);
+
+/// A text that is no name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a name: up to 63 of a-z, 0-9, `.`, `_` and `-`, a letter or digit first")]
+pub struct NameError(String);
+
+/// An organisation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Organisation {
+    pub id: OrganisationId,
+    pub name: Name,
+    pub quotas: Quotas,
+}
+
+/// What an organisation may use; the hub's own defaults hold where nothing is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quotas {
+    pub workspaces_max: Option<u64>,
+    /// Events of one workspace.
+    pub events_max: Option<u64>,
+    /// Bytes of one workspace's events.
+    pub bytes_max: Option<u64>,
+    pub requests_per_minute: Option<u64>,
+}
+
+/// A workspace, and how much it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkspaceRow {
+    pub organisation: OrganisationId,
+    pub id: WorkspaceId,
+    pub name: Name,
+    pub created_at: Timestamp,
+    /// The place of the last event in the log.
+    pub head: u64,
+    pub events: u64,
+    /// Bytes of the events' lines.
+    pub bytes: u64,
+    pub appended_at: Option<Timestamp>,
+    /// Whether its entries are there; those of a cold workspace were evicted.
+    pub is_warm: bool,
+}
+
+/// One line of the audit log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Audited {
+    pub id: Uuid,
+    pub at: Timestamp,
+    pub by: String,
+    pub role: String,
+    pub act: String,
+    pub subject: String,
+}
+
+impl Name {
+    /// Characters a name may have.
+    pub const CHARS_MAX: usize = 63;
+
+    /// Returns the text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Name {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let first = text.bytes().next().is_some_and(plain);
+        let rest = text
+            .bytes()
+            .all(|byte| plain(byte) || b"._-".contains(&byte));
+        if first && rest && text.len() <= Self::CHARS_MAX {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(NameError(text.to_owned()))
+        }
+    }
+}
+
+const WORKSPACE_COLUMNS: &str =
+    "organisation_id, id, name, created_at, head, events, bytes, appended_at, folded IS NOT NULL";
+
+impl Database {
+    /// Makes an organisation; returns nothing if there is one of that name.
+    pub async fn create_organisation(
+        &self,
+        name: &Name,
+    ) -> Result<Option<OrganisationId>, DatabaseError> {
+        let id = OrganisationId(fresh_id()?);
+        let mut transaction = self.organisation(id).await?;
+        let made = sqlx::query(
+            "INSERT INTO ken.organisations (id, name, created_at) VALUES ($1, $2, $3)
+             ON CONFLICT (name) DO NOTHING",
+        )
+        .bind(id.0)
+        .bind(name.as_str())
+        .bind(millis(now()))
+        .execute(transaction.connection())
+        .await?;
+        transaction.commit().await?;
+        Ok((made.rows_affected() == 1).then_some(id))
+    }
+}
+
+impl OrganisationTx {
+    /// Returns the organisation, if there is one.
+    pub async fn organisation(&mut self) -> Result<Option<Organisation>, DatabaseError> {
+        let query = "SELECT name, workspaces_max, events_max, bytes_max, requests_per_minute
+                     FROM ken.organisations WHERE id = $1";
+        let id = self.id();
+        let row = sqlx::query(query)
+            .bind(id.0)
+            .fetch_optional(self.connection())
+            .await?;
+        let Some(row) = row else {
+            return Ok(None);
+        };
+        let quota = |at: usize| -> Result<Option<u64>, DatabaseError> {
+            Ok(row.try_get::<Option<i64>, _>(at)?.map(i64::cast_unsigned))
+        };
+        Ok(Some(Organisation {
+            id,
+            name: name(&row, 0)?,
+            quotas: Quotas {
+                workspaces_max: quota(1)?,
+                events_max: quota(2)?,
+                bytes_max: quota(3)?,
+                requests_per_minute: quota(4)?,
+            },
+        }))
+    }
+
+    /// Sets what the organisation may use.
+    pub async fn set_quotas(&mut self, quotas: Quotas) -> Result<(), DatabaseError> {
+        let id = self.id();
+        let signed = |it: Option<u64>| it.map(|it| i64::try_from(it).unwrap_or(i64::MAX));
+        sqlx::query(
+            "UPDATE ken.organisations SET workspaces_max = $2, events_max = $3, bytes_max = $4,
+                 requests_per_minute = $5 WHERE id = $1",
+        )
+        .bind(id.0)
+        .bind(signed(quotas.workspaces_max))
+        .bind(signed(quotas.events_max))
+        .bind(signed(quotas.bytes_max))
+        .bind(signed(quotas.requests_per_minute))
+        .execute(self.connection())
+        .await?;
+        Ok(())
+    }
+
+    /// Makes a workspace; returns nothing if there is one of that name.
+    pub async fn create_workspace(
+        &mut self,
+        name: &Name,
+    ) -> Result<Option<WorkspaceId>, DatabaseError> {
+        let (organisation, id) = (self.id(), WorkspaceId(fresh_id()?));
+        let made = sqlx::query(
+            "INSERT INTO ken.workspaces (organisation_id, id, name, created_at)
+             VALUES ($1, $2, $3, $4) ON CONFLICT (organisation_id, name) DO NOTHING",
+        )
+        .bind(organisation.0)
+        .bind(id.0)
+        .bind(name.as_str())
+        .bind(millis(now()))
+        .execute(self.connection())
+        .await?;
+        Ok((made.rows_affected() == 1).then_some(id))
+    }
+
+    /// Returns the organisation's workspace of that name or with that id.
+    pub async fn workspace(&mut self, named: &str) -> Result<Option<WorkspaceRow>, DatabaseError> {
+        let id = Uuid::try_parse(named).ok();
+        let query = format!(
+            "SELECT {WORKSPACE_COLUMNS} FROM ken.workspaces
+             WHERE organisation_id = $1 AND (name = $2 OR id = $3) ORDER BY name = $2 DESC LIMIT 1"
+        );
+        let organisation = self.id();
+        let row = sqlx::query(sqlx::AssertSqlSafe(query))
+            .bind(organisation.0)
+            .bind(without_nul(named))
+            .bind(id)
+            .fetch_optional(self.connection())
+            .await?;
+        row.as_ref().map(workspace_row).transpose()
+    }
+
+    /// Returns up to `limit` workspaces whose names come after `after`, by name.
+    pub async fn workspaces(
+        &mut self,
+        after: Option<&Name>,
+        limit: u32,
+    ) -> Result<Vec<WorkspaceRow>, DatabaseError> {
+        let query = format!(
+            "SELECT {WORKSPACE_COLUMNS} FROM ken.workspaces
+             WHERE organisation_id = $1 AND $2 < name ORDER BY name LIMIT $3"
+        );
+        let organisation = self.id();
+        let rows = sqlx::query(sqlx::AssertSqlSafe(query))
+            .bind(organisation.0)
+            .bind(after.map_or("", Name::as_str))
+            .bind(i64::from(limit))
+            .fetch_all(self.connection())
+            .await?;
+        rows.iter().map(workspace_row).collect()
+    }
+
+    /// Notes an act that concerns no single workspace.
+    pub async fn audit(
+        &mut self,
+        (by, role): (&str, Role),
+        act: &str,
+        subject: &str,
+    ) -> Result<(), DatabaseError> {
+        let key = self.id().0;
+        audit(self.connection(), key, (by, role), act, subject).await
+    }
+
+    /// Returns up to `limit` acts before `before` that concern no single workspace, the latest first.
+    pub async fn audited(
+        &mut self,
+        before: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<Audited>, DatabaseError> {
+        let key = self.id().0;
+        audited(self.connection(), key, before, limit).await
+    }
+}
+
+impl Tenant {
+    /// Returns the workspace and how much it holds.
+    pub async fn row(&mut self) -> Result<WorkspaceRow, DatabaseError> {
+        let (organisation, workspace) = (self.organisation(), self.workspace_id());
+        let query = format!(
+            "SELECT {WORKSPACE_COLUMNS} FROM ken.workspaces WHERE organisation_id = $1 AND id = $2"
+        );
+        let row = sqlx::query(sqlx::AssertSqlSafe(query))
+            .bind(organisation.0)
+            .bind(workspace.0)
+            .fetch_one(self.connection())
+            .await?;
+        workspace_row(&row)
+    }
+
+    /// Notes an act that concerns this workspace.
+    pub async fn audit(
+        &mut self,
+        (by, role): (&str, Role),
+        act: &str,
+        subject: &str,
+    ) -> Result<(), DatabaseError> {
+        let key = self.key();
+        audit(self.connection(), key, (by, role), act, subject).await
+    }
+
+    /// Returns up to `limit` acts before `before` that concern this workspace, the latest first.
+    pub async fn audited(
+        &mut self,
+        before: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<Audited>, DatabaseError> {
+        let key = self.key();
+        audited(self.connection(), key, before, limit).await
+    }
+}
+
+async fn audit(
+    connection: &mut PgConnection,
+    key: Uuid,
+    (by, role): (&str, Role),
+    act: &str,
+    subject: &str,
+) -> Result<(), DatabaseError> {
+    sqlx::query("INSERT INTO ken.audit VALUES ($1, $2, $3, $4, $5, $6, $7)")
+        .bind(key)
+        .bind(fresh_id()?)
+        .bind(millis(now()))
+        .bind(without_nul(by))
+        .bind(role.name())
+        .bind(without_nul(act))
+        .bind(without_nul(subject))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn audited(
+    connection: &mut PgConnection,
+    key: Uuid,
+    before: Option<Uuid>,
+    limit: u32,
+) -> Result<Vec<Audited>, DatabaseError> {
+    let query = "SELECT id, at, by, role, act, subject FROM ken.audit
+                 WHERE workspace_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
+    let rows = sqlx::query(query)
+        .bind(key)
+        .bind(before.unwrap_or(Uuid::max()))
+        .bind(i64::from(limit))
+        .fetch_all(connection)
+        .await?;
+    let mut acts = Vec::with_capacity(rows.len());
+    for row in rows {
+        acts.push(Audited {
+            id: row.try_get(0)?,
+            at: timestamp(row.try_get(1)?),
+            by: row.try_get(2)?,
+            role: row.try_get(3)?,
+            act: row.try_get(4)?,
+            subject: row.try_get(5)?,
+        });
+    }
+    Ok(acts)
+}
+
+fn workspace_row(row: &PgRow) -> Result<WorkspaceRow, DatabaseError> {
+    let count = |at: usize| -> Result<u64, DatabaseError> {
+        Ok(row.try_get::<i64, _>(at)?.cast_unsigned())
+    };
+    Ok(WorkspaceRow {
+        organisation: OrganisationId(row.try_get(0)?),
+        id: WorkspaceId(row.try_get(1)?),
+        name: name(row, 2)?,
+        created_at: timestamp(row.try_get(3)?),
+        head: count(4)?,
+        events: count(5)?,
+        bytes: count(6)?,
+        appended_at: row.try_get::<Option<i64>, _>(7)?.map(timestamp),
+        is_warm: row.try_get(8)?,
+    })
+}
+
+fn name(row: &PgRow, at: usize) -> Result<Name, DatabaseError> {
+    let text: String = row.try_get(at)?;
+    text.parse()
+        .map_err(|error: NameError| DatabaseError::Damaged(error.to_string()))
+}
+
+/// Returns a time as it stands in a row.
+pub(crate) fn millis(at: Timestamp) -> i64 {
+    i64::try_from(at.millis()).unwrap_or(i64::MAX)
+}
+
+/// Reads a time back.
+pub(crate) fn timestamp(millis: i64) -> Timestamp {
+    Timestamp::from_millis(u64::try_from(millis).unwrap_or(0))
+}
+
+/// Returns `text` as PostgreSQL takes it: no text there has the character with the number 0.
+pub(crate) fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_what_the_table_takes() {
+        let long = "a".repeat(Name::CHARS_MAX);
+        for text in ["a", "0", "payments", "a.b_c-d", &long] {
+            assert!(text.parse::<Name>().is_ok(), "{text}");
+        }
+        let longer = format!("{long}a");
+        for text in [
+            "", "-a", ".a", "A", "a b", "a/b", "ä", "a\0", "a\n", &longer,
+        ] {
+            assert!(text.parse::<Name>().is_err(), "{text:?}");
+        }
+    }
+}

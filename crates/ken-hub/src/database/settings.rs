@@ -1,0 +1,79 @@
+//! Where the database is and how long to wait for it.
+
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+
+use super::DatabaseError;
+
+/// Connections a process keeps; two for each processor of a common database server.
+const CONNECTIONS_MAX: u32 = 16;
+
+/// How long a request waits for a free connection.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long one statement may take.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long to wait for a row or table somebody else holds.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a transaction may be left alone before the server ends it.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Where the database is and how long to wait for it.
+#[derive(Clone)]
+pub struct Settings {
+    /// Begins with `postgres://`; may hold a password, so it is never printed.
+    pub url: String,
+    pub connections_max: u32,
+    pub acquire_timeout: Duration,
+    pub statement_timeout: Duration,
+    pub lock_timeout: Duration,
+    pub idle_timeout: Duration,
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("connections_max", &self.connections_max)
+            .field("acquire_timeout", &self.acquire_timeout)
+            .field("statement_timeout", &self.statement_timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Settings {
+    /// Returns what suits most hubs.
+    #[must_use]
+    pub fn new(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            connections_max: CONNECTIONS_MAX,
+            acquire_timeout: ACQUIRE_TIMEOUT,
+            statement_timeout: STATEMENT_TIMEOUT,
+            lock_timeout: LOCK_TIMEOUT,
+            idle_timeout: IDLE_TIMEOUT,
+        }
+    }
+
+    pub(super) fn options(&self) -> Result<PgConnectOptions, DatabaseError> {
+        let limits = [
+            ("statement_timeout", self.statement_timeout),
+            ("lock_timeout", self.lock_timeout),
+            ("idle_in_transaction_session_timeout", self.idle_timeout),
+        ];
+        let limits = limits.map(|(name, limit)| (name, limit.as_millis().to_string()));
+        Ok(self.owner_options()?.options(limits))
+    }
+
+    /// Returns the options of the owner, whose statements may take as long as they must.
+    pub(super) fn owner_options(&self) -> Result<PgConnectOptions, DatabaseError> {
+        let options = PgConnectOptions::from_str(&self.url).map_err(DatabaseError::Address)?;
+        // Ending a transaction that was not begun is how one makes sure, not something to be warned about.
+        Ok(options
+            .application_name("ken-hub")
+            .options([("client_min_messages", "error")]))
+    }
+}

@@ -1,0 +1,155 @@
+//! Transactions that see one tenant.
+
+use sqlx::{PgConnection, Row as _};
+use uuid::Uuid;
+
+use super::transaction::Transaction;
+use super::{Database, DatabaseError};
+use crate::identity::{OrganisationId, WorkspaceId};
+
+/// Times a workspace is brought back before a transaction gives up: somebody may evict it again in between.
+const REBUILDS_MAX: u32 = 3;
+
+/// A transaction that sees one workspace, and of its organisation what everybody there may see.
+///
+/// What it did is undone unless [`commit`](Self::commit) returns.
+#[derive(Debug)]
+pub struct Tenant {
+    transaction: Transaction,
+    organisation: OrganisationId,
+    workspace: WorkspaceId,
+}
+
+/// A transaction that sees what belongs to one organisation and to none of its workspaces.
+#[derive(Debug)]
+pub struct OrganisationTx {
+    transaction: Transaction,
+    organisation: OrganisationId,
+}
+
+/// Whether a workspace's entries are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Warmth {
+    Warm,
+    /// Evicted: only the log is there.
+    Cold,
+}
+
+impl Tenant {
+    pub(super) async fn begin(
+        database: &Database,
+        organisation: OrganisationId,
+        workspace: WorkspaceId,
+    ) -> Result<(Self, Warmth), DatabaseError> {
+        // Both ids are printed from numbers, so there is nothing in them to be read as SQL.
+        let enter = format!(
+            "SELECT ken.enter('{}', '{}')",
+            organisation.0.hyphenated(),
+            workspace.0.hyphenated()
+        );
+        let (transaction, rows) = Transaction::begin(database.pool(), &enter).await?;
+        let said: String = match rows.last() {
+            Some(row) => row.try_get(0)?,
+            None => String::new(),
+        };
+        let tenant = Self {
+            transaction,
+            organisation,
+            workspace,
+        };
+        match said.as_str() {
+            "warm" => Ok((tenant, Warmth::Warm)),
+            "cold" => Ok((tenant, Warmth::Cold)),
+            _ => Err(DatabaseError::NoWorkspace),
+        }
+    }
+
+    pub(super) async fn begin_warm(
+        database: &Database,
+        organisation: OrganisationId,
+        workspace: WorkspaceId,
+    ) -> Result<Self, DatabaseError> {
+        for _ in 0..REBUILDS_MAX {
+            let (tenant, warmth) = Self::begin(database, organisation, workspace).await?;
+            match warmth {
+                Warmth::Warm => return Ok(tenant),
+                Warmth::Cold => tenant.rollback().await?,
+            }
+            let rebuilt = database.rebuild(organisation, workspace).await;
+            rebuilt.map_err(|error| DatabaseError::Rebuild(Box::new(error)))?;
+        }
+        Err(DatabaseError::Damaged(
+            "the workspace is evicted as often as it is rebuilt".into(),
+        ))
+    }
+
+    /// Returns the connection, to ask what no function here asks.
+    pub fn connection(&mut self) -> &mut PgConnection {
+        self.transaction.connection()
+    }
+
+    /// Returns whose the workspace is.
+    #[must_use]
+    pub fn organisation(&self) -> OrganisationId {
+        self.organisation
+    }
+
+    /// Returns which workspace is seen.
+    #[must_use]
+    pub fn workspace_id(&self) -> WorkspaceId {
+        self.workspace
+    }
+
+    /// Makes what was done last.
+    pub async fn commit(self) -> Result<(), DatabaseError> {
+        Ok(self.transaction.commit().await?)
+    }
+
+    /// Undoes what was done.
+    pub async fn rollback(self) -> Result<(), DatabaseError> {
+        Ok(self.transaction.rollback().await?)
+    }
+
+    /// Returns the workspace's key as it stands in every row.
+    pub(crate) fn key(&self) -> Uuid {
+        self.workspace.0
+    }
+}
+
+impl OrganisationTx {
+    pub(super) async fn begin(
+        database: &Database,
+        organisation: OrganisationId,
+    ) -> Result<Self, DatabaseError> {
+        let set = format!(
+            "SELECT set_config('ken.organisation', '{}', true)",
+            organisation.0.hyphenated()
+        );
+        let (transaction, _) = Transaction::begin(database.pool(), &set).await?;
+        Ok(Self {
+            transaction,
+            organisation,
+        })
+    }
+
+    /// Returns the connection, to ask what no function here asks.
+    pub fn connection(&mut self) -> &mut PgConnection {
+        self.transaction.connection()
+    }
+
+    /// Returns which organisation is seen.
+    #[must_use]
+    pub fn id(&self) -> OrganisationId {
+        self.organisation
+    }
+
+    /// Makes what was done last.
+    pub async fn commit(self) -> Result<(), DatabaseError> {
+        Ok(self.transaction.commit().await?)
+    }
+
+    /// Undoes what was done.
+    pub async fn rollback(self) -> Result<(), DatabaseError> {
+        Ok(self.transaction.rollback().await?)
+    }
+}

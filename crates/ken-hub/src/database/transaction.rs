@@ -1,0 +1,108 @@
+//! A transaction that says in one round trip what it is for, and that is never left open.
+//!
+//! Beginning, naming the tenant and asking whether it exists are one message: the library's own transactions take
+//! another for each, and give a connection back as it is where the first statement fails.
+
+use std::time::Duration;
+
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres};
+
+/// How long ending an abandoned transaction may take before its connection is closed instead.
+const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Connections that may turn out to be dead before one is believed: as many as a pool has by default.
+const ATTEMPTS_MAX: u32 = 16;
+
+/// An open transaction; undone unless [`commit`](Self::commit) returns.
+#[derive(Debug)]
+pub(super) struct Transaction {
+    /// There until the transaction has ended.
+    connection: Option<PoolConnection<Postgres>>,
+}
+
+impl Transaction {
+    /// Begins, runs `statement`, which must be safe to be read as SQL, and returns its rows.
+    pub(super) async fn begin(
+        pool: &PgPool,
+        statement: &str,
+    ) -> Result<(Self, Vec<PgRow>), sqlx::Error> {
+        // Whoever had the connection before may have been stopped at any moment.
+        let sql = format!("ROLLBACK; BEGIN; {statement}");
+        let mut attempts = 0;
+        loop {
+            let connection = Some(pool.acquire().await?);
+            let mut transaction = Self { connection };
+            let begun = sqlx::raw_sql(AssertSqlSafe(sql.clone()))
+                .fetch_all(transaction.connection())
+                .await;
+            match begun {
+                Ok(rows) => return Ok((transaction, rows)),
+                Err(error) if is_dead(&error) && attempts < ATTEMPTS_MAX => {
+                    attempts += 1;
+                    transaction.close().await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    pub(super) fn connection(&mut self) -> &mut PgConnection {
+        self.connection
+            .as_mut()
+            .expect("the connection is there until the transaction ended")
+    }
+
+    pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
+        sqlx::raw_sql("COMMIT").execute(self.connection()).await?;
+        self.connection = None;
+        Ok(())
+    }
+
+    pub(super) async fn rollback(mut self) -> Result<(), sqlx::Error> {
+        sqlx::raw_sql("ROLLBACK").execute(self.connection()).await?;
+        self.connection = None;
+        Ok(())
+    }
+
+    async fn close(mut self) {
+        if let Some(connection) = self.connection.take() {
+            let _ = connection.close().await;
+        }
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        let Some(mut connection) = self.connection.take() else {
+            return;
+        };
+        // What it locked must not stay locked until somebody happens to take this connection.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            connection.close_on_drop();
+            return;
+        };
+        runtime.spawn(async move {
+            let undo = sqlx::raw_sql("ROLLBACK").execute(&mut *connection);
+            if !matches!(
+                tokio::time::timeout(ROLLBACK_TIMEOUT, undo).await,
+                Ok(Ok(_))
+            ) {
+                connection.close_on_drop();
+            }
+        });
+    }
+}
+
+/// Returns whether the connection is of no use any more: the server went away, or ended it.
+fn is_dead(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => true,
+        sqlx::Error::Database(said) => matches!(
+            said.code().as_deref(),
+            Some("57P01" | "57P02" | "25P03" | "57P05")
+        ),
+        _ => false,
+    }
+}
