@@ -7,7 +7,9 @@ use ken_core::actor::{Actor, Role as ActorRole};
 use ken_core::time::DAY_MS;
 use uuid::Uuid;
 
-use crate::database::{Database, DatabaseError, Name, NameError, OrganisationTx, Settings, WorkspaceRow};
+use crate::database::{
+    Database, DatabaseError, Name, NameError, OrganisationTx, Settings, WorkspaceRow,
+};
 use crate::identity::audit::Act;
 use crate::identity::tokens::{self, NAME_CHARS_MAX, Token};
 use crate::identity::{IdentityError, OrganisationId, Role, Secret, WorkspaceId};
@@ -177,7 +179,8 @@ impl Administration {
     ) -> Result<WorkspaceRow, AdministrationError> {
         let found = self.workspace(organisation, workspace).await?;
         self.database.rebuild(found.organisation, found.id).await?;
-        self.noted(organisation, Act::WorkspaceRebuilt, &found).await?;
+        self.noted(organisation, Act::WorkspaceRebuilt, &found)
+            .await?;
         Ok(found)
     }
 
@@ -189,12 +192,16 @@ impl Administration {
     ) -> Result<WorkspaceRow, AdministrationError> {
         let found = self.workspace(organisation, workspace).await?;
         self.database.evict(found.organisation, found.id).await?;
-        self.noted(organisation, Act::WorkspaceEvicted, &found).await?;
+        self.noted(organisation, Act::WorkspaceEvicted, &found)
+            .await?;
         Ok(found)
     }
 
     /// Returns an organisation's workspaces and how much they hold, by name.
-    pub async fn status(&self, organisation: &str) -> Result<Vec<WorkspaceRow>, AdministrationError> {
+    pub async fn status(
+        &self,
+        organisation: &str,
+    ) -> Result<Vec<WorkspaceRow>, AdministrationError> {
         let mut tx = self.enter(organisation).await?;
         let mut all: Vec<WorkspaceRow> = Vec::new();
         loop {
@@ -257,7 +264,13 @@ fn fits(role: Role, actor: &Actor) -> Result<(), AdministrationError> {
         (Role::Curator | Role::Admin, ActorRole::Agent) => Err(AdministrationError::Actor(
             "agents never approve: a curator or admin is a person, a pipeline or an import",
         )),
-        (Role::Reader | Role::Agent, ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer)
-        | (Role::Curator | Role::Admin, ActorRole::Human | ActorRole::Ci | ActorRole::Import | ActorRole::Peer) => Ok(()),
+        (
+            Role::Reader | Role::Agent,
+            ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
+        )
+        | (
+            Role::Curator | Role::Admin,
+            ActorRole::Human | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
+        ) => Ok(()),
     }
 }

@@ -23,6 +23,8 @@ pub struct MemoryHub {
     /// Events by their number, which begins at 1 and is given again to none.
     log: BTreeMap<u64, Recorded>,
     places: BTreeMap<EventId, u64>,
+    /// Where events stood before a better copy came: still places of this log.
+    moved: BTreeSet<(u64, EventId)>,
     blanked: BTreeSet<EventId>,
     head: u64,
     judge: Judge,
@@ -41,6 +43,7 @@ impl Default for MemoryHub {
         Self {
             log: BTreeMap::new(),
             places: BTreeMap::new(),
+            moved: BTreeSet::new(),
             blanked: BTreeSet::new(),
             head: 0,
             judge: |_| None,
@@ -71,6 +74,7 @@ impl MemoryHub {
             .iter()
             .map(|(seq, it)| (it.event.id, *seq))
             .collect();
+        self.moved.retain(|(seq, _)| *seq <= events);
         self.head = events;
         let orders = self.log.values().filter_map(|it| blanks(&it.event));
         self.blanked = orders.collect();
@@ -84,6 +88,7 @@ impl MemoryHub {
     fn place(&mut self, copy: Recorded) {
         if let Some(before) = self.places.remove(&copy.event.id) {
             self.log.remove(&before);
+            self.moved.insert((before, copy.event.id));
         }
         self.head += 1;
         self.places.insert(copy.event.id, self.head);
@@ -171,11 +176,10 @@ impl Hub for MemoryHub {
         self.arrive()?;
         self.pulls.push(after.seq);
         let after: Cursor = after.to_string().parse().expect("a cursor as printed");
-        // An event that got a better copy stands behind where it stood; before, it never does.
-        let stands = after
-            .last
-            .is_none_or(|id| self.places.get(&id).is_some_and(|seq| after.seq <= *seq));
-        if !stands || self.head < after.seq {
+        let stands = after.last.is_none_or(|id| {
+            self.places.get(&id) == Some(&after.seq) || self.moved.contains(&(after.seq, id))
+        });
+        if !stands {
             let host = "memory".to_owned();
             return Err(HubError::CursorUnknown { host });
         }

@@ -48,7 +48,10 @@ fn two_clones_exchange_what_they_learned() {
     ----- stderr -----
     nothing new at `hub`
     ");
-    let synced = one.run(["sync", "--remote", "--format", "json"]).success().json();
+    let synced = one
+        .run(["sync", "--remote", "--format", "json"])
+        .success()
+        .json();
     assert_eq!(synced["schema"], "ken.sync.v1");
     assert_eq!(synced["pull"]["schema"], "ken.pull.v1");
     assert_eq!(synced["push"]["admitted"], 0);
@@ -60,7 +63,13 @@ fn a_client_killed_between_batches_goes_on_where_it_was() {
     let (one, other) = (site.clone(1), site.clone(2));
     let mut scribe = Scribe::new(9);
     let copies: Vec<_> = (0..4_500)
-        .map(|n| scribe.propose(&format!("Shard {n} of the ledger is read only after midnight")).1)
+        .map(|n| {
+            scribe
+                .propose(&format!(
+                    "Shard {n} of the ledger is read only after midnight"
+                ))
+                .1
+        })
         .collect();
     merge_in(&one, &copies);
     let held = one.root().join(".ken/.local/remotes/hub/held");
@@ -70,7 +79,10 @@ fn a_client_killed_between_batches_goes_on_where_it_was() {
     let begun = Instant::now();
     let answered = || fs::metadata(&held).map_or(0, |it| it.len() / RECORD_BYTES);
     while answered() < 1_000 {
-        assert!(begun.elapsed() < Duration::from_secs(120), "no batch was answered");
+        assert!(
+            begun.elapsed() < Duration::from_secs(120),
+            "no batch was answered"
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
     push.kill().unwrap();

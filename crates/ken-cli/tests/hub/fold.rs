@@ -32,7 +32,9 @@ fn any_ledger_folds_to_the_same_state_at_the_hub_and_in_an_empty_clone() {
         let clone = |seed: u64| {
             let env = site.clone_as(seed, &token);
             let url = format!("http://127.0.0.1:{}/{workspace}", site.port);
-            let _ = env.run_with(&token, ["remote", "add", "case", &url, "--token-stdin"]).success();
+            let _ = env
+                .run_with(&token, ["remote", "add", "case", &url, "--token-stdin"])
+                .success();
             env
         };
         let (one, other) = (clone(count * 2), clone(count * 2 + 1));
@@ -53,7 +55,10 @@ fn any_ledger_folds_to_the_same_state_at_the_hub_and_in_an_empty_clone() {
         let at_hub: BTreeSet<String> = hub.0.into_iter().collect();
         for copy in &history.copies {
             let id = copy.event.id.to_string();
-            prop_assert!(at_hub.contains(&id) || not_taken.contains(&id), "{id} went astray");
+            prop_assert!(
+                at_hub.contains(&id) || not_taken.contains(&id),
+                "{id} went astray"
+            );
             if at_hub.contains(&id) {
                 taken.add(copy.clone());
             }
@@ -69,17 +74,31 @@ fn any_ledger_folds_to_the_same_state_at_the_hub_and_in_an_empty_clone() {
 
 /// Returns the ids in a workspace's log and the hash of its state, as the hub has them.
 fn hub_state(site: &Site, workspace: &str) -> (Vec<String>, String) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
-        let database = Database::connect(&Settings::new(site.database.url())).await.unwrap();
+        let database = Database::connect(&Settings::new(site.database.url()))
+            .await
+            .unwrap();
         let sql = format!("select id from ken.organisations where name = '{ORGANISATION}'");
         let organisation = OrganisationId(site.database.sql(&sql).trim().parse().unwrap());
         let workspace = WorkspaceId(workspace.parse().unwrap());
         let mut tenant = database.tenant(organisation, workspace).await.unwrap();
         let state = tenant.state().await.unwrap();
-        let sql = format!("select line from ken.events where workspace_id = '{}'", workspace.0);
+        let sql = format!(
+            "select line from ken.events where workspace_id = '{}'",
+            workspace.0
+        );
         let lines = site.database.sql(&sql);
-        let id = |line: &str| ken_core::event::Recorded::parse(line.as_bytes()).unwrap().event.id.to_string();
+        let id = |line: &str| {
+            ken_core::event::Recorded::parse(line.as_bytes())
+                .unwrap()
+                .event
+                .id
+                .to_string()
+        };
         (lines.lines().map(id).collect(), state.hash())
     })
 }

@@ -35,7 +35,10 @@ fn knowledge_of_a_branch_stays_on_it() {
     let _ = one.run(["push"]).success();
     let _ = one.git(["checkout", "-q", "main"]);
     let pulled = one.run(["pull"]).success();
-    assert_eq!(pulled.stderr, "1 event stands on another branch and stays there\n");
+    assert_eq!(
+        pulled.stderr,
+        "1 event stands on another branch and stays there\n"
+    );
     assert!(lines(&one).is_empty());
 }
 
@@ -53,10 +56,15 @@ fn a_blanked_event_never_comes_back() {
     let event = find_id(&log);
     let _ = one.run(["blank", &event, "--reason", "personal"]).success();
     let _ = one.run(["push"]).success();
-    let stored = |what: &str| site.database.sql(&format!("select count(*) from ken.events where line like '%{what}%'"));
+    let stored = |what: &str| {
+        site.database.sql(&format!(
+            "select count(*) from ken.events where line like '%{what}%'"
+        ))
+    };
     assert_eq!(stored("swordfish").trim(), "0");
     let _ = other.run(["pull"]).success();
-    let holds = |env: &ken_testkit::test_env::TestEnv| lines(env).iter().any(|it| it.contains("swordfish"));
+    let holds =
+        |env: &ken_testkit::test_env::TestEnv| lines(env).iter().any(|it| it.contains("swordfish"));
     assert!(!holds(&one) && !holds(&other));
     // Git brings a full copy back; neither the hub nor the clone takes it.
     let _ = other.git(["checkout", "-q", "HEAD~1", "--", ".ken"]);
@@ -69,8 +77,12 @@ fn a_blanked_event_never_comes_back() {
 /// Finds the id of the event that proposed an entry, in what `ken log` printed.
 fn find_id(log: &serde_json::Value) -> String {
     let text = log.to_string();
-    let found = text.split('"').find(|it| it.len() == 26 && it.starts_with("01"));
-    found.unwrap_or_else(|| panic!("no event in {text}")).to_owned()
+    let found = text
+        .split('"')
+        .find(|it| it.len() == 26 && it.starts_with("01"));
+    found
+        .unwrap_or_else(|| panic!("no event in {text}"))
+        .to_owned()
 }
 
 #[test]
@@ -81,7 +93,10 @@ fn a_hub_restored_from_an_older_backup_gets_back_what_it_lacks() {
     let _ = one.run(["sync", "--remote"]).success();
     let _ = other.run(["sync", "--remote"]).success();
     site.stop();
-    let (name, backup) = (site.database.name().to_owned(), format!("{}_backup", site.database.name()));
+    let (name, backup) = (
+        site.database.name().to_owned(),
+        format!("{}_backup", site.database.name()),
+    );
     let admin = |site: &Site, sql: &str| site.server.sql("postgres", sql);
     admin(&site, &format!("create database {backup} template {name}"));
     site.start();
@@ -98,7 +113,10 @@ fn a_hub_restored_from_an_older_backup_gets_back_what_it_lacks() {
     site.start();
     assert_eq!(site.events(), 1);
     let synced = one.run(["sync", "--remote"]).success();
-    assert!(synced.stderr.contains("was restored from an older backup"), "{synced}");
+    assert!(
+        synced.stderr.contains("was restored from an older backup"),
+        "{synced}"
+    );
     assert!(synced.stderr.contains("2 new to it"), "{synced}");
     let _ = other.run(["sync", "--remote"]).success();
     assert_eq!(site.events(), 3);

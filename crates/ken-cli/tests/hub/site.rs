@@ -63,7 +63,11 @@ impl Site {
         let mut line = String::new();
         while !line.contains("listening on ") {
             line.clear();
-            assert_ne!(said.read_line(&mut line).unwrap(), 0, "the hub did not begin");
+            assert_ne!(
+                said.read_line(&mut line).unwrap(),
+                0,
+                "the hub did not begin"
+            );
         }
         let port = line.trim().rsplit(':').next().unwrap();
         self.port = port.parse().unwrap_or_else(|e| panic!("{e}: {line}"));
@@ -102,7 +106,15 @@ impl Site {
 
     /// Makes a token.
     pub(crate) fn token(&self, role: &str, actor: &str) -> String {
-        let words = ["token", "create", ORGANISATION, "--role", role, "--actor", actor];
+        let words = [
+            "token",
+            "create",
+            ORGANISATION,
+            "--role",
+            role,
+            "--actor",
+            actor,
+        ];
         self.administer(&words)
     }
 
@@ -117,7 +129,9 @@ impl Site {
         let _ = env.run(["init"]).success();
         let _ = env.git(["add", "-A"]);
         let _ = env.git(["commit", "-q", "-m", "ledger"]);
-        let added = env.run_with(token, ["remote", "add", &self.url(), "--token-stdin"]).success();
+        let added = env
+            .run_with(token, ["remote", "add", &self.url(), "--token-stdin"])
+            .success();
         assert!(!added.to_string().contains(token));
         env
     }
@@ -143,7 +157,9 @@ impl Drop for Site {
 fn ken(database: &str) -> Command {
     let mut ken = Command::new(KEN);
     ken.env_clear().env("KEN_DATABASE_URL", database);
-    ken.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    ken.stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     ken
 }
 
@@ -151,7 +167,11 @@ fn ken(database: &str) -> Command {
 pub(crate) fn hub_command(database: &str, words: &[&str]) -> Run {
     let mut ken = ken(database);
     ken.arg("hub").args(words);
-    let output = ken.stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
+    let output = ken
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
     Run {
         exit: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -161,7 +181,15 @@ pub(crate) fn hub_command(database: &str, words: &[&str]) -> Run {
 
 /// Adds an entry to a repository; returns its id.
 pub(crate) fn add(env: &TestEnv, statement: &str) -> String {
-    let words = ["add", "--kind", "learning", "--statement", statement, "--cite", "pr:142"];
+    let words = [
+        "add",
+        "--kind",
+        "learning",
+        "--statement",
+        statement,
+        "--cite",
+        "pr:142",
+    ];
     env.run(words).success().line()
 }
 
@@ -170,7 +198,10 @@ pub(crate) fn merge_in(env: &TestEnv, copies: &[Recorded]) {
     for (n, copies) in copies.chunks(500).enumerate() {
         for memory in ["semantic", "procedural", "episodic"] {
             let of = |it: &&Recorded| it.event.memory().name() == memory;
-            let lines = copies.iter().filter(of).map(|it| format!("{}\n", it.line()));
+            let lines = copies
+                .iter()
+                .filter(of)
+                .map(|it| format!("{}\n", it.line()));
             let text: String = lines.collect();
             if !text.is_empty() {
                 let path = format!(".ken/{memory}/v1/2026-01-01t00-00-aaaa{:02}.jsonl", n + 10);

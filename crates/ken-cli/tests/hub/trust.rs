@@ -1,6 +1,6 @@
 //! What a hub takes from whom, and where a token goes.
 
-use ken_core::event::{Body, ConfidenceReset};
+use ken_core::event::{ApprovalGranted, Body};
 use ken_testkit::build::Scribe;
 
 use crate::site::{Site, add, lines, merge_in};
@@ -17,20 +17,36 @@ fn a_secret_is_refused_there_although_nobody_looked_here() {
     let pushed = one.run(["push"]);
     assert_eq!(pushed.exit, 1, "{pushed}");
     let id = leaked.event.id;
-    assert!(pushed.stdout.starts_with(&format!("refused {id} ")), "{pushed}");
-    assert!(pushed.stderr.starts_with("sent 2 events to `hub`: 1 new to it, 1 refused\n"), "{pushed}");
+    assert!(
+        pushed.stdout.starts_with(&format!("refused {id} ")),
+        "{pushed}"
+    );
+    assert!(
+        pushed
+            .stderr
+            .starts_with("sent 2 events to `hub`: 1 new to it, 1 refused\n"),
+        "{pushed}"
+    );
     assert!(!pushed.to_string().contains(&secret), "{pushed}");
     assert_eq!(site.events(), 1);
     for table in ["events", "held", "audit"] {
-        let found = site.database.sql(&format!("select count(*) from ken.{table} as it where it::text like '%{secret}%'"));
+        let found = site.database.sql(&format!(
+            "select count(*) from ken.{table} as it where it::text like '%{secret}%'"
+        ));
         assert_eq!(found.trim(), "0", "{table}");
     }
     // It is remembered, shown and offered again only when somebody says so.
     let again = one.run(["push"]);
     assert_eq!(again.exit, 0, "{again}");
-    assert!(again.stderr.contains("1 event was not taken before"), "{again}");
+    assert!(
+        again.stderr.contains("1 event was not taken before"),
+        "{again}"
+    );
     let shown = one.run(["remote", "show"]).success();
-    assert!(shown.stdout.contains(&format!("refused    {id} ")), "{shown}");
+    assert!(
+        shown.stdout.contains(&format!("refused    {id} ")),
+        "{shown}"
+    );
     assert_eq!(one.run(["push", "--again"]).exit, 1);
 }
 
@@ -42,10 +58,19 @@ fn an_agents_token_speaks_for_no_person() {
     // What a person wrote, an approval among it, and what the agent itself found.
     add(&one, "Charging twice is safe: the key makes it one charge.");
     let mut scribe = Scribe::new(5);
-    let (entry, own) = scribe.by("agent:builder").propose("The queue drops messages after a day.");
-    let reset = Body::ConfidenceReset(ConfidenceReset::default());
-    let persons = scribe.by("human:ada@example.org").about(entry, reset);
-    merge_in(&one, &[own, persons]);
+    let (entry, own) = scribe
+        .by("agent:builder")
+        .propose("The queue drops messages after a day.");
+    let approval = ApprovalGranted {
+        entry,
+        artifact: "b3:0".parse().unwrap(),
+        signature: None,
+        covers: vec![own.event.id],
+    };
+    let approved = scribe
+        .by("human:ada@example.org")
+        .about(entry, Body::ApprovalGranted(approval));
+    merge_in(&one, &[own, approved]);
     let pushed = one.run(["push", "--format", "json"]);
     assert_eq!(pushed.exit, 1, "{pushed}");
     let pushed = pushed.json();
@@ -62,7 +87,10 @@ fn a_token_nobody_knows_says_what_to_do() {
     add(&one, "Charging twice is safe: the key makes it one charge.");
     let pushed = one.run(["push"]);
     assert_eq!(pushed.exit, 2, "{pushed}");
-    assert!(pushed.stderr.contains("does not accept this token"), "{pushed}");
+    assert!(
+        pushed.stderr.contains("does not accept this token"),
+        "{pushed}"
+    );
     assert!(pushed.stderr.contains("--token-stdin"), "{pushed}");
     assert!(!pushed.to_string().contains(&unknown), "{pushed}");
     // A reader takes and does not give.

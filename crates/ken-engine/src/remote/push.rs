@@ -1,5 +1,7 @@
 //! Offers a hub what it is not known to hold.
 
+use std::collections::BTreeSet;
+
 use ken_core::id::EventId;
 use ken_core::store::Store as _;
 use ken_remote::wire::{PUSH_BYTES_MAX, PUSH_EVENTS_MAX, Pushed, Verdict};
@@ -57,9 +59,6 @@ impl Engine {
         self.render_due()?;
         let mut report = PushReport::default();
         let offered = self.to_offer(&known, again)?;
-        if again == Again::No {
-            report.remembered = known.told().filter(|it| it.why != Why::Declined).collect();
-        }
         let (mut done, mut batch, mut bytes) = (0, Batch::new(), AROUND_BYTES);
         progress(done, Some(offered.len()));
         for id in &offered {
@@ -78,15 +77,10 @@ impl Engine {
         }
         done += offer(&mut known, hub, &batch, (done, &mut report))?;
         progress(done, Some(offered.len()));
-        let answered = |it: &Told| {
-            report
-                .refused
-                .iter()
-                .chain(&report.quarantined)
-                .any(|now| now.event == it.event)
-        };
-        let remembered = std::mem::take(&mut report.remembered);
-        report.remembered = remembered.into_iter().filter(|it| !answered(it)).collect();
+        let told = report.refused.iter().chain(&report.quarantined);
+        let now: BTreeSet<EventId> = told.map(|it| it.event).collect();
+        let before = |it: &Told| it.why != Why::Declined && !now.contains(&it.event);
+        report.remembered = known.told().filter(before).collect();
         Ok(report)
     }
 
