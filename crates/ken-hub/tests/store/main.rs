@@ -3,5 +3,11 @@
 #![cfg(test)]
 
 mod laws;
+mod migrations;
+mod schema;
+mod search;
 mod story;
+mod tenancy;
+mod together;
+mod waiting;
 mod world;
