@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::identity::{OrganisationId, WorkspaceId};
 
 pub use directory::{Audited, Name, NameError, Organisation, Quotas, WorkspaceRow};
-pub(crate) use directory::{millis, without_nul};
+pub(crate) use directory::{millis, timestamp, without_nul};
 pub use migrate::{MIGRATIONS, Migration};
 pub use settings::Settings;
 pub use tenant::{OrganisationTx, Tenant};
@@ -62,6 +62,10 @@ pub enum DatabaseError {
         name: &'static str,
         source: sqlx::Error,
     },
+    #[error(
+        "the connection was lost while the change was being kept: whether it was is not known, so send it again"
+    )]
+    Uncertain(#[source] sqlx::Error),
     #[error("the organisation has no such workspace")]
     NoWorkspace,
     #[error("cannot bring back the entries of a workspace that was evicted")]

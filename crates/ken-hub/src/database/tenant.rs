@@ -101,8 +101,10 @@ impl Tenant {
     }
 
     /// Makes what was done last.
+    ///
+    /// [`DatabaseError::Uncertain`] means that it may have been made to last; whoever asks again loses nothing by it.
     pub async fn commit(self) -> Result<(), DatabaseError> {
-        Ok(self.transaction.commit().await?)
+        self.transaction.commit().await
     }
 
     /// Undoes what was done.
@@ -144,8 +146,10 @@ impl OrganisationTx {
     }
 
     /// Makes what was done last.
+    ///
+    /// [`DatabaseError::Uncertain`] means that it may have been made to last; whoever asks again loses nothing by it.
     pub async fn commit(self) -> Result<(), DatabaseError> {
-        Ok(self.transaction.commit().await?)
+        self.transaction.commit().await
     }
 
     /// Undoes what was done.
