@@ -7,6 +7,7 @@ use ken_guard::Guard;
 use tokio_util::sync::CancellationToken;
 
 use super::caller::Places;
+use super::events::Watch;
 use crate::database::Database;
 use crate::identity::{Identity, KeysError};
 use crate::serve::limits::Load;
@@ -28,6 +29,7 @@ pub struct App {
     /// Ends streams when the hub ends.
     pub ending: CancellationToken,
     pub(super) places: Arc<Places>,
+    pub(crate) watch: Arc<Watch>,
 }
 
 /// Where RFC 9728 metadata is.
@@ -47,6 +49,7 @@ impl App {
             load: Arc::new(Load::new(settings.limits)),
             ending: CancellationToken::new(),
             places: Arc::default(),
+            watch: Arc::default(),
             settings: Arc::new(settings),
         })
     }

@@ -10,6 +10,7 @@ pub mod body;
 pub mod caller;
 mod document;
 mod etag;
+pub(crate) mod events;
 mod health;
 mod idempotency;
 pub mod page;
@@ -43,6 +44,7 @@ pub fn router(app: App) -> (Router, Arc<Value>) {
         .merge(workspaces::routes())
         .merge(tokens::routes())
         .merge(audit::routes())
+        .merge(events::routes())
         .split_for_parts();
     let document = Arc::new(document::complete(&gathered));
     let router = router

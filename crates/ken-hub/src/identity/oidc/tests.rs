@@ -13,7 +13,7 @@ use std::thread;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::SystemRandom;
-use ring::rsa::KeyPair as RsaKeyPair;
+use ring::rsa::{KeyPair as RsaKeyPair, PublicKeyComponents};
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256,
 };
@@ -49,9 +49,8 @@ impl Signer {
     fn jwk(&self, id: &str) -> Value {
         match self {
             Self::Rsa(key) => {
-                let public = key.public();
-                let n = public.modulus().big_endian_without_leading_zero().to_vec();
-                let e = public.exponent().big_endian_without_leading_zero().to_vec();
+                let PublicKeyComponents { n, e } =
+                    PublicKeyComponents::<Vec<u8>>::from(key.public());
                 json!({"kty": "RSA", "kid": id, "use": "sig", "alg": "RS256", "n": coded(&n), "e": coded(&e)})
             }
             Self::P256(key) => {
