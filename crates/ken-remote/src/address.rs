@@ -65,6 +65,9 @@ impl Address {
         if !is_encrypted && !is_loopback(&host) && plain == Plain::Loopback {
             return Err(AddressError::Plain { host });
         }
+        if path.starts_with('/') {
+            return Err(AddressError::Form);
+        }
         let path = path.trim_end_matches('/');
         let (before, workspace) = path.rsplit_once('/').unwrap_or(("", path));
         if !is_workspace(workspace) {
@@ -187,9 +190,9 @@ mod tests {
                 "https://h:8443/ken/v1/workspaces/pay.api/events",
             ),
             (
-                "http://127.0.0.1:8750/w",
-                "http://127.0.0.1:8750/w",
-                "http://127.0.0.1:8750/v1/workspaces/w/events",
+                "http://127.0.0.1:7117/w",
+                "http://127.0.0.1:7117/w",
+                "http://127.0.0.1:7117/v1/workspaces/w/events",
             ),
             (
                 "http://[::1]:5/w",

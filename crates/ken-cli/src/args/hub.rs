@@ -16,7 +16,7 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
     /// Where to listen
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8750")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7117")]
     pub(crate) bind: SocketAddr,
     /// Where to tell metrics, which need no token; nowhere without
     #[arg(long, value_name = "ADDRESS")]
@@ -35,7 +35,12 @@ pub(crate) struct ServeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct OidcArgs {
     /// An identity provider, exactly as its tokens name it
-    #[arg(long, value_name = "URL", requires = "oidc_audience", requires = "oidc_organisation")]
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "oidc_audience",
+        requires = "oidc_organisation"
+    )]
     pub(crate) oidc_issuer: Option<String>,
     /// What its tokens must be meant for
     #[arg(long, value_name = "AUDIENCE", requires = "oidc_issuer")]
@@ -44,7 +49,12 @@ pub(crate) struct OidcArgs {
     #[arg(long, value_name = "NAME|claim:PATH", requires = "oidc_issuer")]
     pub(crate) oidc_organisation: Option<String>,
     /// The claim that holds the roles
-    #[arg(long, value_name = "PATH", default_value = "roles", requires = "oidc_issuer")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "roles",
+        requires = "oidc_issuer"
+    )]
     pub(crate) oidc_roles_claim: String,
     /// What a claimed role is here, such as ken-admins=admin; may be given often
     #[arg(long, value_name = "CLAIMED=ROLE", requires = "oidc_issuer")]

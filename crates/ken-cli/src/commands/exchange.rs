@@ -116,8 +116,13 @@ fn opened(engine: &Engine, name: Option<&str>) -> Result<(Remote, Box<dyn Hub>),
         Some(token) => token,
         None => {
             let given = crate::world::hub_token().ok_or_else(|| {
-                Failure::usage(format!("there is no token for the remote `{}`", remote.name))
-                    .with_hint("set KEN_HUB_TOKEN, or keep one with `ken remote add NAME URL --token-stdin`")
+                Failure::usage(format!(
+                    "there is no token for the remote `{}`",
+                    remote.name
+                ))
+                .with_hint(
+                    "set KEN_HUB_TOKEN, or keep one with `ken remote add NAME URL --token-stdin`",
+                )
             })?;
             Token::parse(&given).map_err(|e| ken_engine::Error::from(RemoteError::from(e)))?
         }
@@ -129,8 +134,10 @@ fn opened(engine: &Engine, name: Option<&str>) -> Result<(Remote, Box<dyn Hub>),
 
 #[cfg(not(feature = "remote"))]
 fn opened(_engine: &Engine, _name: Option<&str>) -> Result<(Remote, Box<dyn Hub>), Failure> {
-    Err(Failure::usage("this ken was built without a way to reach a hub")
-        .with_hint("releases have it; build with the feature `remote`"))
+    Err(
+        Failure::usage("this ken was built without a way to reach a hub")
+            .with_hint("releases have it; build with the feature `remote`"),
+    )
 }
 
 /// Returns how a push went.
@@ -192,10 +199,15 @@ pub(super) fn tell_push(
     remote: &Remote,
     report: &PushReport,
 ) -> Result<(), Failure> {
-    for (word, these) in [("refused", &report.refused), ("quarantined", &report.quarantined)] {
+    for (word, these) in [
+        ("refused", &report.refused),
+        ("quarantined", &report.quarantined),
+    ] {
         lines(session, word, these)?;
     }
-    let PushReport { admitted, known, .. } = report;
+    let PushReport {
+        admitted, known, ..
+    } = report;
     let name = &remote.name;
     let (refused, waiting) = (report.refused.len(), report.quarantined.len());
     let mut parts = Vec::new();
@@ -210,18 +222,24 @@ pub(super) fn tell_push(
     part(refused, "refused");
     let all = admitted + known + waiting + refused;
     match all {
-        0 => session.printer.talk(format_args!("`{name}` has everything"))?,
+        0 => session
+            .printer
+            .talk(format_args!("`{name}` has everything"))?,
         all => {
             let events = counted(all as u64, "event", "events");
             let parts = parts.join(", ");
-            session.printer.talk(format_args!("sent {events} to `{name}`: {parts}"))?;
+            session
+                .printer
+                .talk(format_args!("sent {events} to `{name}`: {parts}"))?;
         }
     }
     if !report.remembered.is_empty() {
         let events = counted(report.remembered.len() as u64, "event was", "events were");
         let said = format_args!("{events} not taken before and not offered again");
         session.printer.talk(said)?;
-        let hint = format_args!("`ken remote show {name}` says why; `ken push {name} --again` offers them once more");
+        let hint = format_args!(
+            "`ken remote show {name}` says why; `ken push {name} --again` offers them once more"
+        );
         session.printer.hint(hint)?;
     }
     Ok(())
@@ -242,33 +260,73 @@ pub(super) fn tell_pull(
     }
     lines(session, "declined", &report.declined)?;
     if report.restarted {
-        let said = format_args!("`{name}` was restored from an older backup: its log was read from the beginning");
+        let said = format_args!(
+            "`{name}` was restored from an older backup: its log was read from the beginning"
+        );
         session.printer.talk(said)?;
     }
     let mut say = |count: usize, one: &str, many: &str| {
         if count == 0 {
             return Ok(());
         }
-        session.printer.talk(format_args!("{}", counted(count as u64, one, many)))
+        session
+            .printer
+            .talk(format_args!("{}", counted(count as u64, one, many)))
     };
-    let PullReport { new, better, elsewhere, unreadable, .. } = report;
+    let PullReport {
+        new,
+        better,
+        elsewhere,
+        unreadable,
+        ..
+    } = report;
     say(*new, "event is new here", "events are new here")?;
-    say(*better, "event came in a better form", "events came in a better form")?;
-    say(report.healed.len(), "event that git had lost is back", "events that git had lost are back")?;
-    say(report.gone.len(), "event is lost here and at the hub", "events are lost here and at the hub")?;
-    say(*elsewhere, "event stands on another branch and stays there", "events stand on other branches and stay there")?;
-    say(report.declined.len(), "event was not let in", "events were not let in")?;
-    say(*unreadable, "line is no event this ken can read", "lines are no events this ken can read")?;
+    say(
+        *better,
+        "event came in a better form",
+        "events came in a better form",
+    )?;
+    say(
+        report.healed.len(),
+        "event that git had lost is back",
+        "events that git had lost are back",
+    )?;
+    say(
+        report.gone.len(),
+        "event is lost here and at the hub",
+        "events are lost here and at the hub",
+    )?;
+    say(
+        *elsewhere,
+        "event stands on another branch and stays there",
+        "events stand on other branches and stay there",
+    )?;
+    say(
+        report.declined.len(),
+        "event was not let in",
+        "events were not let in",
+    )?;
+    say(
+        *unreadable,
+        "line is no event this ken can read",
+        "lines are no events this ken can read",
+    )?;
     let brought = new + better + report.healed.len();
     let open = report.gone.len() + elsewhere + report.declined.len() + unreadable;
     if brought + open == 0 {
-        session.printer.talk(format_args!("nothing new at `{name}`"))?;
+        session
+            .printer
+            .talk(format_args!("nothing new at `{name}`"))?;
     }
     if !report.gone.is_empty() {
-        session.printer.hint("`ken recover` asks this clone's journal for them")?;
+        session
+            .printer
+            .hint("`ken recover` asks this clone's journal for them")?;
     }
     if report.restarted {
-        session.printer.hint(format_args!("`ken push {name}` gives it what it lost"))?;
+        session
+            .printer
+            .hint(format_args!("`ken push {name}` gives it what it lost"))?;
     }
     Ok(())
 }
@@ -276,7 +334,9 @@ pub(super) fn tell_pull(
 fn lines(session: &mut Session<'_>, word: &str, these: &[Told]) -> Result<(), Failure> {
     for it in these {
         let reason = visible(&it.reason);
-        session.printer.line(format_args!("{word} {} {reason}", it.event))?;
+        session
+            .printer
+            .line(format_args!("{word} {} {reason}", it.event))?;
     }
     Ok(())
 }

@@ -47,7 +47,9 @@ pub(super) fn run(session: &mut Session<'_>, command: RemoteCommand) -> Result<E
         RemoteCommand::Remove { name } => {
             let name: RemoteName = name.parse().map_err(wrong)?;
             session.read(|engine| Ok(engine.remove_remote(&name)?))?;
-            let said = format_args!("forgot `{name}`; what it holds stays there, and what is here stays here");
+            let said = format_args!(
+                "forgot `{name}`; what it holds stays there, and what is here stays here"
+            );
             session.printer.talk(said)?;
             Ok(Exit::Fine)
         }
@@ -77,10 +79,16 @@ fn add(session: &mut Session<'_>, args: &AddRemoteArgs) -> Result<Exit, Failure>
         return Ok(Exit::Fine);
     }
     session.printer.line(&remote.name)?;
-    session.printer.talk(format_args!("`{name}` is {address}; nothing was sent yet"))?;
+    session
+        .printer
+        .talk(format_args!("`{name}` is {address}; nothing was sent yet"))?;
     match token_word(&remote) {
-        "none" => session.printer.hint("set KEN_HUB_TOKEN, or run this again with --token-stdin")?,
-        _ => session.printer.hint(format_args!("`ken sync --remote {name}` exchanges events with it"))?,
+        "none" => session
+            .printer
+            .hint("set KEN_HUB_TOKEN, or run this again with --token-stdin")?,
+        _ => session.printer.hint(format_args!(
+            "`ken sync --remote {name}` exchanges events with it"
+        ))?,
     }
     Ok(Exit::Fine)
 }
@@ -88,7 +96,9 @@ fn add(session: &mut Session<'_>, args: &AddRemoteArgs) -> Result<Exit, Failure>
 /// Reads a token from standard input: an argument could be seen by others on this machine.
 fn read_token() -> Result<Token, Failure> {
     let mut text = String::new();
-    let read = std::io::stdin().take(TOKEN_BYTES_READ_MAX).read_to_string(&mut text);
+    let read = std::io::stdin()
+        .take(TOKEN_BYTES_READ_MAX)
+        .read_to_string(&mut text);
     read.map_err(|e| Failure::io("cannot read the token", &e))?;
     Token::parse(&text).map_err(|e| wrong(e.into()))
 }
@@ -102,11 +112,17 @@ fn list(session: &mut Session<'_>) -> Result<Exit, Failure> {
         return Ok(Exit::Fine);
     }
     for remote in &remotes {
-        session.printer.line(format_args!("{:<11}{}", remote.name.to_string(), remote.address))?;
+        session.printer.line(format_args!(
+            "{:<11}{}",
+            remote.name.to_string(),
+            remote.address
+        ))?;
     }
     if remotes.is_empty() {
         session.printer.talk("no remote was added here")?;
-        session.printer.hint("`ken remote add https://hub.example.org/WORKSPACE` adds one")?;
+        session
+            .printer
+            .hint("`ken remote add https://hub.example.org/WORKSPACE` adds one")?;
     }
     Ok(Exit::Fine)
 }
@@ -121,13 +137,17 @@ fn show(session: &mut Session<'_>, name: Option<&str>) -> Result<Exit, Failure> 
         session.printer.json(&object(&remote, Some(standing)))?;
         return Ok(Exit::Fine);
     }
-    let mut line = |name: &str, value: String| session.printer.line(format_args!("{name:<11}{value}"));
+    let mut line =
+        |name: &str, value: String| session.printer.line(format_args!("{name:<11}{value}"));
     line("name", remote.name.to_string())?;
     line("address", remote.address.to_string())?;
     line("token", token_word(&remote).to_owned())?;
     line("read to", standing.cursor.clone())?;
     line("holds", counted(standing.held as u64, "event", "events"))?;
-    line("waiting", counted(standing.waiting as u64, "event to send", "events to send"))?;
+    line(
+        "waiting",
+        counted(standing.waiting as u64, "event to send", "events to send"),
+    )?;
     for it in &standing.refused {
         let why = ken_core::text::word(&it.why);
         line(&why, format!("{} {}", it.event, visible(&it.reason)))?;

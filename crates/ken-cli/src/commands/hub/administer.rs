@@ -84,7 +84,9 @@ async fn act(session: &mut Session<'_>, url: &str, command: &HubCommand) -> Resu
     if let HubCommand::Migrate = command {
         return migrate(session, url).await;
     }
-    let hub = Administration::open(url).await.map_err(|e| administered(&e))?;
+    let hub = Administration::open(url)
+        .await
+        .map_err(|e| administered(&e))?;
     let done = match command {
         HubCommand::Migrate => Ok(()),
         HubCommand::Organisation(OrganisationCommand::Add { name }) => {
@@ -92,21 +94,40 @@ async fn act(session: &mut Session<'_>, url: &str, command: &HubCommand) -> Resu
             let id = made.map_err(|e| administered(&e))?.0.to_string();
             done(session, "ken.hub.organisation.v1", id, name)
         }
-        HubCommand::Workspace(WorkspaceCommand::Add(WorkspaceArgs { organisation, workspace })) => {
+        HubCommand::Workspace(WorkspaceCommand::Add(WorkspaceArgs {
+            organisation,
+            workspace,
+        })) => {
             let made = hub.add_workspace(organisation, workspace).await;
             let id = made.map_err(|e| administered(&e))?.0.to_string();
             done(session, "ken.hub.workspace.v1", id, workspace)
         }
         HubCommand::Token(command) => token(session, &hub, command).await,
-        HubCommand::Rebuild(WorkspaceArgs { organisation, workspace }) => {
+        HubCommand::Rebuild(WorkspaceArgs {
+            organisation,
+            workspace,
+        }) => {
             let found = hub.rebuild(organisation, workspace).await;
             let found = found.map_err(|e| administered(&e))?;
-            done(session, "ken.hub.rebuilt.v1", found.id.0.to_string(), workspace)
+            done(
+                session,
+                "ken.hub.rebuilt.v1",
+                found.id.0.to_string(),
+                workspace,
+            )
         }
-        HubCommand::Evict(WorkspaceArgs { organisation, workspace }) => {
+        HubCommand::Evict(WorkspaceArgs {
+            organisation,
+            workspace,
+        }) => {
             let found = hub.evict(organisation, workspace).await;
             let found = found.map_err(|e| administered(&e))?;
-            done(session, "ken.hub.evicted.v1", found.id.0.to_string(), workspace)
+            done(
+                session,
+                "ken.hub.evicted.v1",
+                found.id.0.to_string(),
+                workspace,
+            )
         }
         HubCommand::Status { organisation } => {
             let rows = hub.status(organisation).await;
@@ -127,7 +148,9 @@ async fn migrate(session: &mut Session<'_>, url: &str) -> Result<(), Failure> {
         session.printer.line(name)?;
     }
     match run.len() {
-        0 => session.printer.talk("the database is at this build's version"),
+        0 => session
+            .printer
+            .talk("the database is at this build's version"),
         count => {
             let migrations = counted(count as u64, "migration", "migrations");
             session.printer.talk(format_args!("ran {migrations}"))
@@ -184,7 +207,10 @@ async fn create_token(
     args: &TokenArgs,
 ) -> Result<(), Failure> {
     let new = NewToken {
-        role: args.role.parse().map_err(|e: RoleError| Failure::usage(e))?,
+        role: args
+            .role
+            .parse()
+            .map_err(|e: RoleError| Failure::usage(e))?,
         actor: args.actor.clone(),
         workspaces: args.workspace.clone(),
         days: args.days,
@@ -198,8 +224,13 @@ async fn create_token(
     }
     session.printer.line(secret.reveal())?;
     let days = counted(args.days, "day", "days");
-    session.printer.talk(format_args!("token {} for {}, a {}; it ends in {days}", token.id, token.actor, token.role))?;
-    session.printer.hint("it is shown this once; `ken remote add URL --token-stdin` keeps it where it is used")
+    session.printer.talk(format_args!(
+        "token {} for {}, a {}; it ends in {days}",
+        token.id, token.actor, token.role
+    ))?;
+    session
+        .printer
+        .hint("it is shown this once; `ken remote add URL --token-stdin` keeps it where it is used")
 }
 
 fn token_line(token: &Token) -> String {
@@ -244,12 +275,22 @@ fn status(session: &mut Session<'_>, rows: &[WorkspaceRow]) -> Result<(), Failur
         }
         let (name, events) = (row.name.as_str(), counted(row.events, "event", "events"));
         let warm = if row.is_warm { "" } else { "  evicted" };
-        let last = row.appended_at.map(|at| format!("  last {at}")).unwrap_or_default();
-        session.printer.line(format_args!("{name:<24}{events}, {} bytes{last}{warm}", row.bytes))?;
+        let last = row
+            .appended_at
+            .map(|at| format!("  last {at}"))
+            .unwrap_or_default();
+        session.printer.line(format_args!(
+            "{name:<24}{events}, {} bytes{last}{warm}",
+            row.bytes
+        ))?;
     }
     if rows.is_empty() && !session.is_json() {
-        session.printer.talk("the organisation has no workspace yet")?;
-        session.printer.hint("`ken hub workspace add ORGANISATION NAME` makes one")?;
+        session
+            .printer
+            .talk("the organisation has no workspace yet")?;
+        session
+            .printer
+            .hint("`ken hub workspace add ORGANISATION NAME` makes one")?;
     }
     Ok(())
 }
