@@ -1,10 +1,26 @@
 //! Who calls, and what they may do.
+//!
+//! A caller is proven by a token of the hub's own ([`tokens`]) or by an access token of an issuer the operator trusts.
+//! What callers did to the hub itself stands in the [`audit`] log.
+
+pub mod audit;
+mod oidc;
+mod secret;
+pub mod tokens;
 
 use std::fmt;
 use std::str::FromStr;
 
 use ken_core::actor::Actor;
+use ken_core::time::Timestamp;
 use uuid::Uuid;
+
+use crate::database::{Database, DatabaseError, Name};
+use crate::serve::settings::Oidc;
+use oidc::{Issuer, Worth};
+
+pub use oidc::KeysError;
+pub use secret::{PREFIX, Secret};
 
 /// Names an organisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +58,35 @@ pub struct Caller {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no role; there are reader, agent, curator and admin")]
 pub struct RoleError(String);
+
+/// Proves callers.
+#[derive(Debug, Default)]
+pub struct Identity {
+    issuer: Option<Issuer>,
+}
+
+/// Why nobody was proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// There is no such token, or it is expired or revoked; which of these is not told.
+    Unknown,
+    /// It is genuine and gives no role or organisation here.
+    NoRole,
+}
+
+/// Why it cannot be told who calls.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    #[error("cannot look up who calls")]
+    Sql(#[from] sqlx::Error),
+    #[error(transparent)]
+    Keys(#[from] KeysError),
+}
+
+/// Bytes of what is shown as a token that are looked at.
+const SHOWN_BYTES_MAX: usize = 16 << 10;
 
 impl Role {
     /// Every role, the weakest first.
@@ -81,4 +126,60 @@ impl Caller {
         let named = self.workspaces.as_ref();
         named.is_none_or(|these| these.contains(&workspace))
     }
+}
+
+impl Identity {
+    /// Takes the hub's own tokens, and those of an issuer where there is one.
+    pub fn new(oidc: Option<Oidc>) -> Result<Self, KeysError> {
+        let issuer = oidc.map(Issuer::new).transpose()?;
+        Ok(Self { issuer })
+    }
+
+    /// Says who shows `shown`.
+    pub async fn prove(
+        &self,
+        database: &Database,
+        shown: &str,
+        now: Timestamp,
+    ) -> Result<Result<Caller, Refused>, IdentityError> {
+        if SHOWN_BYTES_MAX < shown.len() {
+            return Ok(Err(Refused::Unknown));
+        }
+        if let Some(secret) = Secret::parse(shown) {
+            let found = tokens::by_secret(database, &secret, now).await?;
+            return Ok(found.ok_or(Refused::Unknown));
+        }
+        let Some(issuer) = &self.issuer else {
+            return Ok(Err(Refused::Unknown));
+        };
+        let claimed = match issuer.prove(shown, now).await? {
+            Worth::Nothing => return Ok(Err(Refused::Unknown)),
+            Worth::NoRole => return Ok(Err(Refused::NoRole)),
+            Worth::Proven(claimed) => claimed,
+        };
+        let organisation = organisation_named(database, &claimed.organisation).await?;
+        Ok(organisation
+            .ok_or(Refused::NoRole)
+            .map(|organisation| Caller {
+                organisation,
+                actor: claimed.actor,
+                role: claimed.role,
+                workspaces: None,
+            }))
+    }
+}
+
+/// Finds the organisation of that name, before anybody is proven to belong to it.
+async fn organisation_named(
+    database: &Database,
+    name: &str,
+) -> Result<Option<OrganisationId>, IdentityError> {
+    if name.parse::<Name>().is_err() {
+        return Ok(None);
+    }
+    let found: Option<Uuid> = sqlx::query_scalar("SELECT ken.organisation_named($1)")
+        .bind(name)
+        .fetch_one(database.pool())
+        .await?;
+    Ok(found.map(OrganisationId))
 }

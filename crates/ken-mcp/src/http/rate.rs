@@ -23,14 +23,16 @@ impl Default for Rate {
 
 /// What is left of a rate.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bucket {
+pub struct Bucket {
     left: f64,
     /// When it was last looked at, since the server began.
     at: Duration,
 }
 
 impl Bucket {
-    pub(super) fn new(rate: Rate) -> Self {
+    /// A bucket that is full.
+    #[must_use]
+    pub fn new(rate: Rate) -> Self {
         Self {
             left: rate.burst,
             at: Duration::ZERO,
@@ -38,7 +40,7 @@ impl Bucket {
     }
 
     /// Takes one request; returns how long to wait where there is none left.
-    pub(super) fn take(&mut self, rate: Rate, now: Duration) -> Result<(), Duration> {
+    pub fn take(&mut self, rate: Rate, now: Duration) -> Result<(), Duration> {
         let gained = now.saturating_sub(self.at).as_secs_f64() * rate.per_second;
         self.left = (self.left + gained).min(rate.burst);
         self.at = self.at.max(now);
@@ -48,6 +50,13 @@ impl Bucket {
         }
         self.left -= 1.0;
         Ok(())
+    }
+
+    /// Returns whether a whole burst may come: nothing is left of what was taken.
+    #[must_use]
+    pub fn is_full(&self, rate: Rate, now: Duration) -> bool {
+        let gained = now.saturating_sub(self.at).as_secs_f64() * rate.per_second;
+        rate.burst <= self.left + gained
     }
 }
 
@@ -66,6 +75,8 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(bucket.take(RATE, Duration::ZERO), Ok(()));
         }
+        assert!(!bucket.is_full(RATE, Duration::from_millis(1_400)));
+        assert!(bucket.is_full(RATE, Duration::from_millis(1_500)));
         assert_eq!(
             bucket.take(RATE, Duration::ZERO),
             Err(Duration::from_millis(500))

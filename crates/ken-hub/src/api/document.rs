@@ -1,0 +1,156 @@
+//! The description of the API, as OpenAPI 3.1: made from the handlers, completed with what holds for all of them.
+//!
+//! A handler describes what is its own. Which problems any operation may answer with, that reads have an `ETag` and that
+//! posts take an `Idempotency-Key`, is added here, so that no handler can forget it.
+
+use serde_json::{Map, Value, json};
+use utoipa::openapi::OpenApi;
+use utoipa::{PartialSchema as _, ToSchema as _};
+
+use super::problem::{Kind, MEDIA_TYPE, ProblemBody};
+
+/// The name of the one way to prove who calls.
+pub(super) const SECURITY: &str = "token";
+
+const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
+
+/// Completes the description that was gathered from the handlers.
+pub(super) fn complete(gathered: &OpenApi) -> Value {
+    // What was made from our own types can always be written.
+    let mut document = serde_json::to_value(gathered).unwrap_or_default();
+    document["openapi"] = json!("3.1.0");
+    document["info"] = json!({
+        "title": "Ken hub",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": "What an organisation's repositories have learned: events in, entries out. Every failure is a problem after RFC 9457. The roles an operation needs stand in its `security`.",
+        "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+    });
+    document["components"]["securitySchemes"] = json!({SECURITY: {
+        "type": "http", "scheme": "bearer",
+        "description": "A token of this hub (`ken_…`), or an access token of the issuer it trusts.",
+    }});
+    let schema = serde_json::to_value(ProblemBody::schema()).unwrap_or_default();
+    document["components"]["schemas"][ProblemBody::name().as_ref()] = schema;
+    if let Some(paths) = document["paths"].as_object_mut() {
+        for (path, item) in paths {
+            for method in METHODS {
+                if let Some(operation) = item.get_mut(method).and_then(Value::as_object_mut) {
+                    complete_operation(path, method, operation);
+                }
+            }
+        }
+    }
+    document
+}
+
+fn complete_operation(path: &str, method: &str, operation: &mut Map<String, Value>) {
+    let guarded = operation.contains_key("security");
+    let posts = method == "post" && guarded;
+    let reads_json = method == "get"
+        && operation["responses"]["200"]["content"]
+            .get("application/json")
+            .is_some();
+    if posts {
+        add_parameter(operation, &idempotency_key());
+    }
+    if guarded && reads_json {
+        add_parameter(operation, &if_none_match());
+        operation["responses"]["200"]["headers"]["ETag"] = json!({
+            "description": "Changes when the answer does.", "schema": {"type": "string"},
+        });
+        add_response(
+            operation,
+            "304",
+            || json!({"description": "It is still what `If-None-Match` says."}),
+        );
+    }
+    let takes = |operation: &Map<String, Value>| {
+        let mut given = operation.get("parameters").and_then(Value::as_array);
+        let given = given.take().into_iter().flatten();
+        given.into_iter().any(|it| it["in"] == "query")
+    };
+    let has_query = takes(operation);
+    let has_body = operation.contains_key("requestBody");
+    let mut kinds = Vec::new();
+    if has_query || has_body || posts {
+        kinds.push(Kind::Malformed);
+    }
+    if guarded {
+        kinds.extend([Kind::Unauthenticated, Kind::Forbidden, Kind::TooMany]);
+    }
+    if path.contains('{') {
+        kinds.push(Kind::NotFound);
+    }
+    if has_body {
+        kinds.extend([Kind::TooLarge, Kind::MediaType, Kind::Invalid]);
+    }
+    if posts {
+        kinds.extend([Kind::Conflict, Kind::Invalid, Kind::TooLarge]);
+    }
+    kinds.extend([Kind::Internal, Kind::Unavailable]);
+    for kind in kinds {
+        add_response(operation, kind.status().as_str(), || problem(kind));
+    }
+}
+
+fn add_response(operation: &mut Map<String, Value>, status: &str, make: impl FnOnce() -> Value) {
+    let responses = operation.entry("responses").or_insert_with(|| json!({}));
+    if let Some(responses) = responses.as_object_mut() {
+        responses.entry(status).or_insert_with(make);
+    }
+}
+
+fn add_parameter(operation: &mut Map<String, Value>, parameter: &Value) {
+    let all = operation.entry("parameters").or_insert_with(|| json!([]));
+    if let Some(all) = all.as_array_mut() {
+        all.push(parameter.clone());
+    }
+}
+
+/// A problem as a response; where several kinds have one status, any of them.
+fn problem(kind: Kind) -> Value {
+    let status = kind.status();
+    let kinds = Kind::ALL.iter().filter(|it| it.status() == status);
+    let titles: Vec<&str> = kinds.map(|kind| kind.title()).collect();
+    let mut response = json!({
+        "description": titles.join("; "),
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    });
+    let header = match kind {
+        Kind::TooMany | Kind::Unavailable => Some(("Retry-After", "integer")),
+        Kind::Unauthenticated => Some(("WWW-Authenticate", "string")),
+        Kind::Malformed
+        | Kind::Forbidden
+        | Kind::Quota
+        | Kind::NotFound
+        | Kind::MethodNotAllowed
+        | Kind::Conflict
+        | Kind::CursorUnknown
+        | Kind::TooLarge
+        | Kind::MediaType
+        | Kind::Invalid
+        | Kind::Refused
+        | Kind::KeyReused
+        | Kind::Internal => None,
+    };
+    if let Some((name, kind)) = header {
+        response["headers"][name] = json!({"schema": {"type": kind}});
+    }
+    response
+}
+
+fn idempotency_key() -> Value {
+    json!({
+        "name": "Idempotency-Key", "in": "header", "required": false,
+        "description": "Any text of your own, once for each request. Sent again within a day with the same body it gives the first answer and does nothing; with another body it is refused.",
+        "schema": {"type": "string", "minLength": 8, "maxLength": 128, "pattern": "^[!-~]{8,128}$"},
+    })
+}
+
+fn if_none_match() -> Value {
+    json!({
+        "name": "If-None-Match", "in": "header", "required": false,
+        "description": "The `ETag` of an answer you have; 304 where it still holds.",
+        "schema": {"type": "string"},
+    })
+}

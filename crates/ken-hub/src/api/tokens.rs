@@ -1,0 +1,332 @@
+//! An organisation's tokens: made, listed and ended by its admins.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use ken_core::actor::{Actor, Role as ActorRole};
+use ken_core::time::{DAY_MS, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::App;
+use super::body::{InPath, InQuery, JsonBody};
+use super::caller::{Administers, As, names_a_workspace};
+use super::idempotency::NotKept;
+use super::page::{Page, Paging};
+use super::problem::{Kind, Problem};
+use super::quota;
+use crate::database::OrganisationTx;
+use crate::identity::audit::Act;
+use crate::identity::{Role, Secret, WorkspaceId, tokens};
+
+/// Days a token may last.
+const DAYS_MAX: u16 = 366;
+
+/// Days a token lasts where nothing is said.
+const DAYS: u16 = 90;
+
+/// A token, without its secret.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Token {
+    #[schema(format = "uuid")]
+    id: String,
+    /// What people call it.
+    name: String,
+    /// In whose name it writes.
+    #[schema(example = "agent:ci-reviewer")]
+    actor: String,
+    role: RoleName,
+    /// The ids of the workspaces it reaches; absent where it reaches all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    workspaces: Option<Vec<String>>,
+    created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    expires_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    revoked_at: Option<String>,
+}
+
+/// What a token's bearer may do, each what those before it may.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = Role)]
+pub(super) enum RoleName {
+    Reader,
+    Agent,
+    Curator,
+    Admin,
+}
+
+/// A token that is to be made.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewToken {
+    /// What people call it.
+    #[schema(min_length = 1, max_length = 128)]
+    name: String,
+    role: RoleName,
+    /// In whose name it writes; an agent of the token's name without. Readers and agents are never persons, curators and
+    /// admins never agents.
+    #[schema(
+        nullable = false,
+        pattern = r"^(human|agent|ci|import|peer):\S{1,128}$"
+    )]
+    actor: Option<String>,
+    /// Names or ids of the workspaces it reaches; all without.
+    #[schema(nullable = false, max_items = 1000)]
+    workspaces: Option<Vec<String>>,
+    /// Days it lasts; 90 without.
+    #[schema(nullable = false, minimum = 1, maximum = 366)]
+    expires_in_days: Option<u16>,
+}
+
+/// A new token with its secret, which is told this once.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct MadeToken {
+    /// What to send behind `Authorization: Bearer`. The hub keeps only a digest of it.
+    #[schema(pattern = "^ken_[0-9a-z]{32}$")]
+    secret: String,
+    token: Token,
+}
+
+impl From<RoleName> for Role {
+    fn from(name: RoleName) -> Self {
+        match name {
+            RoleName::Reader => Self::Reader,
+            RoleName::Agent => Self::Agent,
+            RoleName::Curator => Self::Curator,
+            RoleName::Admin => Self::Admin,
+        }
+    }
+}
+
+impl From<Role> for RoleName {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::Reader => Self::Reader,
+            Role::Agent => Self::Agent,
+            Role::Curator => Self::Curator,
+            Role::Admin => Self::Admin,
+        }
+    }
+}
+
+impl Token {
+    fn told(token: &tokens::Token) -> Self {
+        let text = |at: Option<Timestamp>| at.map(|at| at.to_string());
+        let ids = |these: &Vec<WorkspaceId>| these.iter().map(|it| it.0.to_string()).collect();
+        Self {
+            id: token.id.to_string(),
+            name: token.name.clone(),
+            actor: token.actor.to_string(),
+            role: token.role.into(),
+            workspaces: token.workspaces.as_ref().map(ids),
+            created_at: token.created_at.to_string(),
+            expires_at: text(token.expires_at),
+            revoked_at: text(token.revoked_at),
+        }
+    }
+}
+
+/// Returns the routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_tokens, create_token))
+        .routes(routes!(revoke_token))
+}
+
+/// Lists the organisation's tokens, without their secrets, in the order they were made.
+#[utoipa::path(get, path = "/v1/tokens", operation_id = "list_tokens", tag = "tokens",
+    security(("token" = ["admin"])), params(Paging),
+    responses((status = 200, description = "A page of tokens.", body = Page<Token>)))]
+async fn list_tokens(
+    State(app): State<App>,
+    it: As<Administers>,
+    InQuery(paging): InQuery<Paging>,
+) -> Result<Json<Page<Token>>, Problem> {
+    let after = paging.id()?;
+    let organisation = it.caller.organisation;
+    let mut tx = app.database.organisation(organisation).await?;
+    let found = tokens::list(&mut tx, after, paging.limit + 1).await?;
+    tx.commit().await?;
+    let page = Page::of(found, paging.limit, |token| token.id.to_string());
+    Ok(Json(page.map(|token| Token::told(&token))))
+}
+
+/// Makes a token. Its secret is told in this answer and never again.
+///
+/// The answer is not kept for an `Idempotency-Key`: a second request under the same key learns that the first was
+/// carried out.
+#[utoipa::path(post, path = "/v1/tokens", operation_id = "create_token", tag = "tokens",
+    security(("token" = ["admin"])), request_body = NewToken,
+    responses((status = 201, description = "It was made.", body = MadeToken)))]
+async fn create_token(
+    State(app): State<App>,
+    it: As<Administers>,
+    JsonBody(new): JsonBody<NewToken>,
+) -> Result<Response, Problem> {
+    let caller = it.caller;
+    let now = app.world.now();
+    let days = new.expires_in_days.unwrap_or(DAYS);
+    if !(1..=DAYS_MAX).contains(&days) {
+        let told = format!("`expires_in_days` is a number from 1 to {DAYS_MAX}");
+        return Err(Problem::invalid(told));
+    }
+    let name = checked_name(&new.name)?;
+    let role = Role::from(new.role);
+    let actor = actor(new.actor.as_deref(), &name, role)?;
+    let mut tx = app.database.organisation(caller.organisation).await?;
+    let workspaces = match &new.workspaces {
+        None => None,
+        Some(named) => Some(find(&mut tx, named).await?),
+    };
+    let max = app.settings.quotas.tokens;
+    quota::refuse_beyond("tokens", tokens::live(&mut tx, now).await? + 1, max)?;
+    let token = tokens::Token {
+        id: app.world.uuid(),
+        name,
+        actor,
+        role,
+        workspaces,
+        created_at: now,
+        expires_at: Some(now.plus_millis(u64::from(days) * DAY_MS)),
+        revoked_at: None,
+    };
+    let secret = Secret::generate();
+    tokens::create(&mut tx, &token, &secret).await?;
+    let (by, subject) = (caller.actor.to_string(), token.id.to_string());
+    tx.audit((&by, caller.role), Act::TokenCreated.name(), &subject)
+        .await?;
+    tx.commit().await?;
+    let told = MadeToken {
+        secret: secret.reveal().to_owned(),
+        token: Token::told(&token),
+    };
+    let mut response = (StatusCode::CREATED, Json(told)).into_response();
+    response.extensions_mut().insert(NotKept);
+    Ok(response)
+}
+
+/// Ends a token now. A token that has ended stays as it is.
+#[utoipa::path(delete, path = "/v1/tokens/{token}", operation_id = "revoke_token", tag = "tokens",
+    security(("token" = ["admin"])),
+    params(("token" = String, Path, description = "Its id.")),
+    responses((status = 200, description = "It opens nothing any more.", body = Token)))]
+async fn revoke_token(
+    State(app): State<App>,
+    it: As<Administers>,
+    InPath(id): InPath<String>,
+) -> Result<Json<Token>, Problem> {
+    let missing = || Problem::not_found("token");
+    let id = Uuid::try_parse(&id).map_err(|_| missing())?;
+    let mut tx = app.database.organisation(it.caller.organisation).await?;
+    let token = tokens::revoke(&mut tx, id, app.world.now()).await?;
+    let token = token.ok_or_else(missing)?;
+    let (by, act) = (it.caller.actor.to_string(), Act::TokenRevoked.name());
+    tx.audit((&by, it.caller.role), act, &id.to_string())
+        .await?;
+    tx.commit().await?;
+    Ok(Json(Token::told(&token)))
+}
+
+fn checked_name(name: &str) -> Result<String, Problem> {
+    let name = name.trim();
+    let count = name.chars().count();
+    if count == 0 || tokens::NAME_CHARS_MAX < count || name.chars().any(char::is_control) {
+        let max = tokens::NAME_CHARS_MAX;
+        let told = format!("a token's name has 1 to {max} visible characters");
+        return Err(Problem::invalid(told));
+    }
+    Ok(name.to_owned())
+}
+
+/// Decides in whose name a token writes: an agent's must never read as a person's, nor the other way round.
+fn actor(named: Option<&str>, name: &str, role: Role) -> Result<Actor, Problem> {
+    let actor: Actor = match named {
+        None => match role {
+            Role::Reader | Role::Agent => Actor::from_claim(ActorRole::Agent, name),
+            Role::Curator | Role::Admin => {
+                return Err(Problem::invalid(
+                    "say in whose name a curator or admin acts: `actor` such as human:ada@example.org or ci:main",
+                ));
+            }
+        },
+        Some(named) => named
+            .parse()
+            .map_err(|error: ken_core::actor::ActorError| Problem::invalid(error.to_string()))?,
+    };
+    match (role, actor.role()) {
+        (Role::Reader | Role::Agent, ActorRole::Human) => Err(Problem::invalid(
+            "readers and agents write in no person's name; make the role curator, or name an agent",
+        )),
+        (Role::Curator | Role::Admin, ActorRole::Agent) => Err(Problem::invalid(
+            "agents never approve: a curator's or admin's `actor` is a person, a pipeline or an import",
+        )),
+        (
+            Role::Reader | Role::Agent,
+            ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
+        )
+        | (
+            Role::Curator | Role::Admin,
+            ActorRole::Human | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
+        ) => Ok(actor),
+    }
+}
+
+async fn find(tx: &mut OrganisationTx, named: &[String]) -> Result<Vec<WorkspaceId>, Problem> {
+    if named.is_empty() || tokens::WORKSPACES_MAX < named.len() {
+        let max = tokens::WORKSPACES_MAX;
+        let told =
+            format!("a token names 1 to {max} workspaces, or none at all to reach every one");
+        return Err(Problem::invalid(told));
+    }
+    let mut found = Vec::with_capacity(named.len());
+    for (n, name) in named.iter().enumerate() {
+        let row = match names_a_workspace(name) {
+            true => tx.workspace(name).await?,
+            false => None,
+        };
+        let row = row.ok_or_else(|| {
+            Problem::new(
+                Kind::Invalid,
+                format!("`workspaces`, {n}: there is no such workspace"),
+            )
+        })?;
+        if !found.contains(&row.id) {
+            found.push(row.id);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_never_persons_and_curators_never_agents() {
+        let cases = [
+            (None, Role::Agent, Some("agent:night-build")),
+            (None, Role::Curator, None),
+            (Some("human:ada"), Role::Agent, None),
+            (Some("human:ada"), Role::Reader, None),
+            (Some("human:ada"), Role::Curator, Some("human:ada")),
+            (Some("agent:x"), Role::Curator, None),
+            (Some("agent:x"), Role::Admin, None),
+            (Some("ci:main"), Role::Curator, Some("ci:main")),
+            (Some("nobody"), Role::Agent, None),
+        ];
+        for (named, role, made) in cases {
+            let found = actor(named, "night build", role).ok();
+            let found = found.map(|it| it.to_string());
+            assert_eq!(found.as_deref(), made, "{named:?} {role}");
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Access tokens against keys made here and a key set on this machine.
+//!
+//! `ring` makes Ed25519 and P-256 keys; it makes no RSA keys, so one for tests was made once with
+//! `openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048` and is used nowhere else.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::rand::SystemRandom;
+use ring::rsa::{KeyPair as RsaKeyPair, PublicKeyComponents};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256,
+};
+use serde_json::json;
+
+use super::*;
+
+const NOW: Timestamp = Timestamp::MAX;
+const ISSUER_PATH: &str = "/realm";
+
+enum Signer {
+    Rsa(RsaKeyPair),
+    P256(EcdsaKeyPair),
+    Ed(Ed25519KeyPair),
+}
+
+impl Signer {
+    fn all() -> [(&'static str, Self); 3] {
+        let chance = SystemRandom::new();
+        let rsa = RsaKeyPair::from_pkcs8(include_bytes!("testdata/rsa.pk8")).expect("a key");
+        let how = &ECDSA_P256_SHA256_FIXED_SIGNING;
+        let p256 = EcdsaKeyPair::generate_pkcs8(how, &chance).expect("a key");
+        let p256 = EcdsaKeyPair::from_pkcs8(how, p256.as_ref(), &chance).expect("a key");
+        let ed = Ed25519KeyPair::generate_pkcs8(&chance).expect("a key");
+        let ed = Ed25519KeyPair::from_pkcs8(ed.as_ref()).expect("a key");
+        [
+            ("RS256", Self::Rsa(rsa)),
+            ("ES256", Self::P256(p256)),
+            ("EdDSA", Self::Ed(ed)),
+        ]
+    }
+
+    fn jwk(&self, id: &str) -> Value {
+        match self {
+            Self::Rsa(key) => {
+                let PublicKeyComponents { n, e } =
+                    PublicKeyComponents::<Vec<u8>>::from(key.public());
+                json!({"kty": "RSA", "kid": id, "use": "sig", "alg": "RS256", "n": coded(&n), "e": coded(&e)})
+            }
+            Self::P256(key) => {
+                let point = key.public_key().as_ref();
+                json!({"kty": "EC", "crv": "P-256", "kid": id, "x": coded(&point[1..33]), "y": coded(&point[33..])})
+            }
+            Self::Ed(key) => {
+                json!({"kty": "OKP", "crv": "Ed25519", "kid": id, "x": coded(key.public_key().as_ref())})
+            }
+        }
+    }
+
+    fn sign(&self, text: &str) -> Vec<u8> {
+        let chance = SystemRandom::new();
+        match self {
+            Self::Rsa(key) => {
+                let mut made = vec![0; key.public().modulus_len()];
+                key.sign(&RSA_PKCS1_SHA256, &chance, text.as_bytes(), &mut made)
+                    .expect("signed");
+                made
+            }
+            Self::P256(key) => {
+                let made = key.sign(&chance, text.as_bytes()).expect("signed");
+                made.as_ref().to_vec()
+            }
+            Self::Ed(key) => key.sign(text.as_bytes()).as_ref().to_vec(),
+        }
+    }
+
+    fn token(&self, head: &Value, claims: &Value) -> String {
+        let signed = format!(
+            "{}.{}",
+            coded(head.to_string().as_bytes()),
+            coded(claims.to_string().as_bytes())
+        );
+        let signature = coded(&self.sign(&signed));
+        format!("{signed}.{signature}")
+    }
+}
+
+fn coded(bytes: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// An issuer on this machine that answers with `keys`, at most a few times.
+fn issuer(keys: Value) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let base = format!("http://{}", listener.local_addr().expect("bound"));
+    let issuer = format!("{base}{ISSUER_PATH}");
+    let asked = Arc::new(AtomicUsize::new(0));
+    let (counted, named) = (Arc::clone(&asked), issuer.clone());
+    thread::spawn(move || {
+        for stream in listener.incoming().take(16) {
+            let Ok(mut stream) = stream else { return };
+            let mut request = [0; 4096];
+            let Ok(read) = stream.read(&mut request) else {
+                continue;
+            };
+            let request = String::from_utf8_lossy(&request[..read]).into_owned();
+            let body = if request.starts_with("GET /realm/.well-known/openid-configuration ") {
+                json!({"issuer": named, "jwks_uri": format!("{base}/keys")}).to_string()
+            } else {
+                counted.fetch_add(1, Ordering::SeqCst);
+                keys.to_string()
+            };
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
+            let length = body.len();
+            let told = format!("{head}\r\nContent-Length: {length}\r\n\r\n{body}");
+            drop(stream.write_all(told.as_bytes()));
+        }
+    });
+    (issuer, asked)
+}
+
+fn settings(issuer: &str) -> Oidc {
+    Oidc {
+        issuer: issuer.to_owned(),
+        audience: "https://ken.example.org".to_owned(),
+        keys: None,
+        organisation: ClaimedOrganisation::Claim("org.name".to_owned()),
+        roles_claim: "realm_access.roles".to_owned(),
+        roles: BTreeMap::from([
+            ("ken-read".to_owned(), Role::Reader),
+            ("ken-curate".to_owned(), Role::Curator),
+        ]),
+    }
+}
+
+fn claims(issuer: &str) -> Value {
+    json!({
+        "iss": issuer, "aud": ["other", "https://ken.example.org"], "sub": "u-17",
+        "exp": NOW.seconds() + 300, "nbf": NOW.seconds() - 300, "email": "ada@example.org", "email_verified": true,
+        "org": {"name": "acme"}, "realm_access": {"roles": ["ken-read", "ken-curate", "unrelated"]},
+    })
+}
+
+#[tokio::test]
+async fn tokens_of_all_three_algorithms_are_taken_and_keys_are_fetched_once() {
+    let signers = Signer::all();
+    let keys: Vec<Value> = signers.iter().map(|(name, it)| it.jwk(name)).collect();
+    let (issuer, asked) = issuer(json!({ "keys": keys }));
+    let proving = Issuer::new(settings(&issuer)).expect("an issuer");
+    for (name, signer) in &signers {
+        for head in [
+            json!({"alg": name, "kid": name, "typ": "at+jwt"}),
+            json!({"alg": name}),
+        ] {
+            let token = signer.token(&head, &claims(&issuer));
+            let worth = proving.prove(&token, NOW).await.expect("keys");
+            let expected = Claimed {
+                organisation: "acme".to_owned(),
+                actor: "human:ada@example.org".parse().expect("an actor"),
+                role: Role::Curator,
+            };
+            assert_eq!(worth, Worth::Proven(expected), "{name} {head}");
+        }
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn what_is_forged_foreign_or_out_of_time_is_worth_nothing() {
+    let [(_, rsa), (_, p256), (_, ed)] = Signer::all();
+    let (issuer, _) = issuer(json!({"keys": [ed.jwk("a"), p256.jwk("b"), rsa.jwk("c")]}));
+    let proving = Issuer::new(settings(&issuer)).expect("an issuer");
+    let head = json!({"alg": "EdDSA", "kid": "a"});
+    let with = |name: &str, value: Value| {
+        let mut all = claims(&issuer);
+        all[name] = value;
+        ed.token(&head, &all)
+    };
+    let without = |name: &str| {
+        let mut all = claims(&issuer);
+        all.as_object_mut().expect("an object").remove(name);
+        ed.token(&head, &all)
+    };
+    let good = ed.token(&head, &claims(&issuer));
+    let (signed, signature) = good.rsplit_once('.').expect("three parts");
+    let mut other = claims(&issuer);
+    other["sub"] = json!("somebody else");
+    let changed = format!(
+        "{}.{}.{signature}",
+        coded(head.to_string().as_bytes()),
+        coded(other.to_string().as_bytes())
+    );
+    let stranger = &Signer::all()[2].1;
+    // HMAC with the public key as its secret: the classic confusion.
+    let hmac = {
+        let head = json!({"alg": "HS256", "kid": "a"});
+        let body = claims(&issuer).to_string();
+        let signed = format!(
+            "{}.{}",
+            coded(head.to_string().as_bytes()),
+            coded(body.as_bytes())
+        );
+        let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, b"public");
+        format!(
+            "{signed}.{}",
+            coded(ring::hmac::sign(&key, signed.as_bytes()).as_ref())
+        )
+    };
+    let none = format!(
+        "{}.{}.",
+        coded(br#"{"alg":"none"}"#),
+        coded(claims(&issuer).to_string().as_bytes())
+    );
+    let cases = [
+        ("empty", String::new()),
+        ("no dots", "abc".to_owned()),
+        ("no signature", format!("{signed}.")),
+        ("changed claims", changed),
+        ("another's key", stranger.token(&head, &claims(&issuer))),
+        (
+            "a key's id that is another's",
+            ed.token(&json!({"alg": "EdDSA", "kid": "b"}), &claims(&issuer)),
+        ),
+        (
+            "an algorithm that is not the key's",
+            ed.token(&json!({"alg": "RS256", "kid": "a"}), &claims(&issuer)),
+        ),
+        ("none", none),
+        ("hmac", hmac),
+        (
+            "an unknown extension",
+            ed.token(
+                &json!({"alg": "EdDSA", "kid": "a", "crit": ["x"]}),
+                &claims(&issuer),
+            ),
+        ),
+        (
+            "another purpose",
+            ed.token(
+                &json!({"alg": "EdDSA", "kid": "a", "typ": "logout+jwt"}),
+                &claims(&issuer),
+            ),
+        ),
+        (
+            "another issuer",
+            with("iss", json!("https://evil.example.org")),
+        ),
+        (
+            "another audience",
+            with("aud", json!("https://other.example.org")),
+        ),
+        ("no audience", without("aud")),
+        (
+            "an audience that only begins the same",
+            with("aud", json!("https://ken.example.org.evil")),
+        ),
+        ("expired", with("exp", json!(NOW.seconds() - 61))),
+        ("no end", without("exp")),
+        (
+            "an end that is no number",
+            with("exp", json!("9999999999999")),
+        ),
+        ("not yet", with("nbf", json!(NOW.seconds() + 61))),
+        (
+            "too long",
+            format!("{good}{}", "A".repeat(token::TOKEN_BYTES_MAX)),
+        ),
+    ];
+    for (name, token) in cases {
+        let worth = proving.prove(&token, NOW).await.expect("keys");
+        assert_eq!(worth, Worth::Nothing, "{name}");
+    }
+    assert!(matches!(
+        proving.prove(&good, NOW).await,
+        Ok(Worth::Proven(_))
+    ));
+    for token in [
+        with("realm_access", json!({"roles": ["unrelated"]})),
+        with("realm_access", json!(3)),
+        without("org"),
+        without("sub"),
+    ] {
+        assert_eq!(proving.prove(&token, NOW).await, Ok(Worth::NoRole));
+    }
+}
+
+#[tokio::test]
+async fn an_agents_name_never_reads_as_a_persons() {
+    let [.., (_, ed)] = Signer::all();
+    let (issuer, _) = issuer(json!({"keys": [ed.jwk("a")]}));
+    let proving = Issuer::new(settings(&issuer)).expect("an issuer");
+    let mut all = claims(&issuer);
+    all["realm_access"] = json!({"roles": ["ken-read"]});
+    let token = ed.token(&json!({"alg": "EdDSA"}), &all);
+    let worth = proving.prove(&token, NOW).await.expect("keys");
+    let Worth::Proven(found) = worth else {
+        panic!("{worth:?}")
+    };
+    assert_eq!(found.actor.to_string(), "agent:u-17");
+}
+
+#[tokio::test]
+async fn an_unknown_key_asks_the_issuer_no_oftener_than_it_may() {
+    let [.., (_, ed)] = Signer::all();
+    let (issuer, asked) = issuer(json!({"keys": [ed.jwk("a")]}));
+    let proving = Issuer::new(settings(&issuer)).expect("an issuer");
+    for n in 0..20 {
+        let head = json!({"alg": "EdDSA", "kid": format!("made-up-{n}")});
+        let token = ed.token(&head, &claims(&issuer));
+        assert_eq!(proving.prove(&token, NOW).await, Ok(Worth::Nothing));
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn an_issuer_that_is_away_is_an_error_and_is_left_alone_for_a_while() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let issuer = format!("http://{}", listener.local_addr().expect("bound"));
+    drop(listener);
+    let [.., (_, ed)] = Signer::all();
+    let proving = Issuer::new(settings(&issuer)).expect("an issuer");
+    let token = ed.token(&json!({"alg": "EdDSA"}), &claims(&issuer));
+    for _ in 0..3 {
+        let answer = proving.prove(&token, NOW).await;
+        assert!(matches!(answer, Err(KeysError::Away(_))), "{answer:?}");
+    }
+}
