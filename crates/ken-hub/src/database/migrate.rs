@@ -30,6 +30,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0004_global",
     "0005_waiting",
     "0006_named",
+    "0007_sessions",
 ];
 
 /// Makes two processes that migrate wait for each other.
