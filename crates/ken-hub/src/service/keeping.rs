@@ -11,7 +11,6 @@ use ken_core::run::exposure::Sight;
 use ken_core::run::name::IMPLICIT;
 use ken_core::run::{Note, Noted, Run};
 use ken_core::time::Timestamp;
-use ken_core::words::query_words;
 use sqlx::Row as _;
 
 use super::{Desk, Failure};
@@ -23,9 +22,6 @@ const EVERYTHING: &str = "*";
 
 /// Milliseconds for which it is remembered what a session saw: longer than any lasts.
 const SESSION_KEPT_MS: u64 = 90 * 24 * 60 * 60 * 1000;
-
-/// Words of a statement that are looked for, the longest.
-const WORDS_MAX: usize = 24;
 
 impl From<sqlx::Error> for Failure {
     fn from(error: sqlx::Error) -> Self {
@@ -173,32 +169,7 @@ impl Desk {
         text: &str,
         limit: i64,
     ) -> Result<Vec<Entry>, Failure> {
-        let key = self.tenant.workspace_id().0;
-        let mut words = query_words(text);
-        words.sort_by_key(|(word, _)| std::cmp::Reverse(word.chars().count()));
-        words.truncate(WORDS_MAX);
-        let words: Vec<String> = words.into_iter().map(|(word, _)| word).collect();
-        // What is laid aside is in no index of words; there is little of it.
-        let query = "WITH asked AS (
-                 SELECT to_tsquery('ken.words', string_agg(quote_literal(word), ' | ')) AS words
-                 FROM unnest($2::text[]) AS u (word)
-             ), near AS (
-                 (SELECT s.entry AS id, ts_rank(s.words, asked.words) AS rank FROM ken.searchable s, asked
-                  WHERE s.workspace_id = $1 AND s.words @@ asked.words ORDER BY 2 DESC, 1 LIMIT $3)
-                 UNION ALL
-                 (SELECT e.id, ts_rank(said.words, asked.words) FROM ken.entries e, asked,
-                      LATERAL to_tsvector('ken.words', coalesce(e.json::jsonb #>> '{content,statement}', '')) AS said (words)
-                  WHERE e.workspace_id = $1 AND e.worded AND NOT e.live AND said.words @@ asked.words ORDER BY 2 DESC, 1 LIMIT $3)
-             )
-             SELECT e.json FROM near JOIN ken.entries e ON e.workspace_id = $1 AND e.id = near.id ORDER BY near.rank DESC, e.id";
-        let rows = sqlx::query(query).bind(key).bind(words).bind(limit);
-        let rows = rows.fetch_all(self.tenant.connection()).await?;
-        let mut entries = Vec::with_capacity(rows.len());
-        for row in &rows {
-            let json: &str = row.try_get(0)?;
-            entries.push(serde_json::from_str(json).map_err(damaged)?);
-        }
-        Ok(entries)
+        Ok(self.tenant.worded_like(text, limit).await?)
     }
 
     /// Returns the entries somebody linked to each of `ids` as its contrary, in either direction.

@@ -4,6 +4,7 @@
 //! is read whole: at its size exact beats any index, and no other workspace's rows are near.
 
 use ken_core::answer::{Candidate, Least};
+use ken_core::entry::Entry;
 use ken_core::store::Filter;
 use pgvector::HalfVector;
 use sqlx::postgres::PgRow;
@@ -20,6 +21,9 @@ use crate::identity::{OrganisationId, WorkspaceId};
 /// Words of a query that count.
 const WORDS_MAX: usize = 48;
 
+/// Words of a text that are looked for where it is asked who said it: the longest tell most.
+const ALIKE_WORDS_MAX: usize = 24;
+
 /// How often a repeated word counts at most.
 const TIMES_MAX: usize = 3;
 
@@ -28,6 +32,9 @@ const QUERY_BYTES_MAX: usize = 16 << 10;
 
 /// Entries taken from each side of an organisation-wide search.
 const PER_SIDE: i64 = 200;
+
+/// Entries of an organisation that are all compared; from there on the graph is quicker and misses hardly any.
+const EXACT_MAX: i64 = 5_000;
 
 /// How two lists of words are compared, with `read` (entry, words, length, has_some, cosine, anchored, wanted) and `asked` (ord,
 /// query, times) in front and `$blend` behind: BM25, with `ts_rank` for how often and where a word stands. A word tells the
@@ -66,14 +73,16 @@ macro_rules! ranked {
 
 /// The whole question to an organisation. Both keys of an entry are one name while entries are compared, so that what
 /// compares them need not know that they come from several workspaces.
-const GLOBAL: &str = concat!(
+macro_rules! global {
+    ($near:literal) => {
+        concat!(
     "WITH asked AS (
     SELECT ord, word::tsquery AS query, times::float8
     FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS u (word, times, ord)
 ), found AS MATERIALIZED (
     (SELECT s.workspace_id, s.entry FROM ken.global_entries s
      WHERE s.organisation_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.vector IS NOT NULL
-     ORDER BY s.vector <=> $5::halfvec LIMIT $8)
+     ORDER BY ", $near, " LIMIT $8)
     UNION
     (SELECT s.workspace_id, s.entry FROM ken.global_entries s
      WHERE s.organisation_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.words @@ $7::tsquery
@@ -94,7 +103,15 @@ FROM (
 ) AS best JOIN ken.global_entries s ON s.organisation_id = $3
     AND s.workspace_id = split_part(best.entry, ' ', 1)::uuid AND s.entry = split_part(best.entry, ' ', 2)
 ORDER BY relevance DESC, best.entry"
-);
+        )
+    };
+}
+
+/// Walks the graph of all organisations' entries.
+const GLOBAL: &str = global!("s.vector <=> $5::halfvec");
+
+/// Compares every entry of the organisation: what the graph cannot help with is written so that it does not.
+const GLOBAL_EXACT: &str = global!("0 + (s.vector <=> $5::halfvec)");
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -214,7 +231,8 @@ impl Tenant {
             false => drop(sql.push(", true AS wanted FROM ken.searchable s")),
         }
         let key = self.key();
-        sql.push(" WHERE s.workspace_id = ").push_bind(key);
+        sql.push(" WHERE s.live AND s.workspace_id = ")
+            .push_bind(key);
         sql.push(")").push(ranked!());
         sql.push(
             " SELECT e.json, keywords, coverage, cosine, relevance, anchored FROM (SELECT *, ",
@@ -243,6 +261,35 @@ impl Tenant {
     }
 }
 
+impl Tenant {
+    /// Returns up to `limit` entries in use and as many that were laid aside whose words are most like those of `text`.
+    ///
+    /// For whoever asks whether somebody said this before; that nobody may see an entry now does not unsay it.
+    pub async fn worded_like(&mut self, text: &str, limit: i64) -> Result<Vec<Entry>, StoreError> {
+        let mut words = lexemes::asked(text);
+        words.sort_by_key(|(word, _)| std::cmp::Reverse(word.chars().count()));
+        words.truncate(ALIKE_WORDS_MAX);
+        let words: Vec<String> = words.iter().map(|(word, _)| format!("'{word}'")).collect();
+        let key = self.key();
+        let query = "WITH near AS (
+                 (SELECT entry, ts_rank(words, $2::tsquery) AS rank FROM ken.searchable
+                  WHERE workspace_id = $1 AND live AND words @@ $2::tsquery ORDER BY 2 DESC, 1 LIMIT $3)
+                 UNION ALL
+                 (SELECT entry, ts_rank(words, $2::tsquery) AS rank FROM ken.searchable
+                  WHERE workspace_id = $1 AND NOT live AND words @@ $2::tsquery ORDER BY 2 DESC, 1 LIMIT $3)
+             )
+             SELECT e.json FROM near JOIN ken.entries e ON e.workspace_id = $1 AND e.id = near.entry
+             ORDER BY near.rank DESC, e.id";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(words.join(" | "))
+            .bind(limit)
+            .fetch_all(self.reading())
+            .await?;
+        rows.iter().map(entry_of).collect()
+    }
+}
+
 impl OrganisationTx {
     /// Returns what workspaces of the organisation know that may answer `query`, the best first.
     pub async fn global_candidates(
@@ -263,7 +310,19 @@ async fn global(
     query: &Query<'_>,
 ) -> Result<Vec<Elsewhere>, StoreError> {
     let asked = Asked::new(query.text)?;
-    let rows = sqlx::query(GLOBAL)
+    // One graph holds every organisation's entries, and a small one's are few among many: those are all compared.
+    let few = "SELECT count(*) <= $2 FROM (
+        SELECT FROM ken.global_entries WHERE organisation_id = $1 LIMIT $2 + 1) AS some";
+    let few = sqlx::query(few)
+        .bind(organisation.0)
+        .bind(EXACT_MAX)
+        .fetch_one(&mut *connection)
+        .await?;
+    let question = match column(&few, 0)? {
+        true => GLOBAL_EXACT,
+        false => GLOBAL,
+    };
+    let rows = sqlx::query(question)
         .bind(&asked.words)
         .bind(&asked.times)
         .bind(organisation.0)
