@@ -312,7 +312,7 @@ async fn global(
     let asked = Asked::new(query.text)?;
     // One graph holds every organisation's entries, and a small one's are few among many: those are all compared.
     let few = "SELECT count(*) <= $2 FROM (
-        SELECT FROM ken.global_entries WHERE organisation_id = $1 LIMIT $2 + 1) AS some";
+        SELECT FROM ken.global_entries WHERE organisation_id = $1 LIMIT $2 + 1) AS counted";
     let few = sqlx::query(few)
         .bind(organisation.0)
         .bind(EXACT_MAX)
