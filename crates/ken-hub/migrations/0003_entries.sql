@@ -91,8 +91,14 @@ BEGIN
         FROM ken.remembered r WHERE r.workspace_id = which AND r.event = ANY (ids);
     RETURN QUERY SELECT 3::smallint, NULL::uuid, n.id, NULL::bigint, n.global, n.json
         FROM ken.entries n WHERE n.workspace_id = which AND n.id = ANY (touched);
-    RETURN QUERY SELECT 4::smallint, e.id, s.entry, s.seq, NULL::boolean, e.line
-        FROM ken.subjects s JOIN ken.events e ON e.workspace_id = s.workspace_id AND e.seq = s.seq
-        WHERE s.workspace_id = which AND s.entry = ANY (whole);
+    -- Of entries there are none of, there are no events either.
+    IF FOUND OR '' = ANY (whole) THEN
+        -- One event after the other, by its key: a join might read the whole log to find three.
+        RETURN QUERY SELECT 4::smallint, e.id, s.entry, s.seq, NULL::boolean, e.line
+            FROM ken.subjects s CROSS JOIN LATERAL (
+                SELECT l.id, l.line FROM ken.events l WHERE l.workspace_id = which AND l.seq = s.seq OFFSET 0
+            ) AS e
+            WHERE s.workspace_id = which AND s.entry = ANY (whole);
+    END IF;
 END
 $$;

@@ -75,6 +75,8 @@ impl Settings {
         let search = [
             // Every statement is asked by a key it gets as a parameter: planning it anew finds nothing better.
             ("plan_cache_mode", "force_generic_plan"),
+            // Nor is there a table to be read whole: a plan made while it was small must not say so for ever.
+            ("enable_seqscan", "off"),
             ("hnsw.ef_search", EF_SEARCH),
             ("hnsw.iterative_scan", "strict_order"),
             ("hnsw.max_scan_tuples", SCAN_MAX),

@@ -121,7 +121,9 @@ impl Tenant {
     pub(super) async fn histories(&mut self, names: &[String]) -> Result<Histories, StoreError> {
         let key = self.key();
         let query = "SELECT s.entry, e.id, e.line
-             FROM ken.subjects s JOIN ken.events e ON e.workspace_id = s.workspace_id AND e.seq = s.seq
+             FROM ken.subjects s CROSS JOIN LATERAL (
+                 SELECT l.id, l.line FROM ken.events l WHERE l.workspace_id = $1 AND l.seq = s.seq OFFSET 0
+             ) AS e
              WHERE s.workspace_id = $1 AND s.entry = ANY ($2)";
         let rows = sqlx::query(query)
             .bind(key)

@@ -88,8 +88,9 @@ impl Tenant {
     /// Returns the events of an entry in canonical order; of more than [`EVENTS_MAX`] the latest.
     pub async fn history(&mut self, id: EntryId) -> Result<Vec<Recorded>, StoreError> {
         let key = self.key();
-        let query = "SELECT e.line FROM ken.subjects s
-             JOIN ken.events e ON e.workspace_id = s.workspace_id AND e.seq = s.seq
+        let query = "SELECT e.line FROM ken.subjects s CROSS JOIN LATERAL (
+                 SELECT l.id, l.at, l.line FROM ken.events l WHERE l.workspace_id = $1 AND l.seq = s.seq OFFSET 0
+             ) AS e
              WHERE s.workspace_id = $1 AND s.entry = $2 ORDER BY e.at DESC, e.id DESC LIMIT $3";
         let rows = sqlx::query(query)
             .bind(key)
