@@ -9,6 +9,7 @@ mod close;
 mod counting;
 pub(crate) mod fixture;
 pub(crate) mod hook;
+mod hub;
 pub(crate) mod instructions;
 mod machine;
 mod measure;
@@ -165,6 +166,9 @@ pub(crate) fn other(
     name: &str,
     args: &[&str],
 ) -> Result<Vec<Finding>, String> {
+    if name == "hub" {
+        return hub::run(repository, args);
+    }
     let usage = || OTHER_USAGE.replace("NAME", name);
     let measure = match name {
         "search" => search::run,
