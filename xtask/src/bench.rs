@@ -220,7 +220,9 @@ impl Bench {
         writes: bool,
     ) -> Result<Vec<Finding>, String> {
         let described = machine::described(repository, &self.cache);
-        let section = format!("`{COMMAND} {name}`. {described}\n\n{}", report.text());
+        // `hub-growth` is what `bench hub --growth` measures.
+        let command = name.replace('-', " --");
+        let section = format!("`{COMMAND} {command}`. {described}\n\n{}", report.text());
         writeln!(std::io::stdout(), "{section}").map_err(said("cannot print"))?;
         if writes {
             let document = report::with_section(&repository.read(DOCUMENT)?, name, &section)?;
