@@ -1,5 +1,6 @@
 //! Any ledger pushed to a hub, rebuilt there and pulled into an empty clone folds to the same state.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use ken_core::state::EventSet;
@@ -19,14 +20,15 @@ const STEPS: usize = 40;
 fn any_ledger_folds_to_the_same_state_at_the_hub_and_in_an_empty_clone() {
     let site = Site::new();
     let token = site.token("curator", "human:ada@example.org");
-    let mut count = 0;
+    let cases = Cell::new(0);
     let config = Config {
         cases: CASES,
         failure_persistence: None,
         ..Config::default()
     };
     let run = TestRunner::new(config).run(&any_histories(STEPS), |history| {
-        count += 1;
+        let count = cases.get() + 1;
+        cases.set(count);
         let workspace = format!("case-{count}");
         let id = site.administer(&["workspace", "add", ORGANISATION, &workspace]);
         let clone = |seed: u64| {
