@@ -11,6 +11,7 @@ pub mod actor;
 pub mod anchor;
 pub mod answer;
 mod base32;
+pub mod brief;
 pub mod canonical;
 mod causal;
 pub mod check;

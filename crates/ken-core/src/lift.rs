@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::entry::{Arms, Score, Tallies};
+use crate::entry::{Arms, Entry, Score, Tallies};
 
 /// Two-sided 95 %.
 const Z: f64 = 1.959_963_984_540_054;
@@ -63,6 +63,45 @@ impl Tallies {
     /// Returns what the entry is worth.
     pub fn worth(&self) -> Worth {
         worth(&self.trials)
+    }
+}
+
+/// What entries are worth, all together and one by one.
+#[derive(Clone, Debug)]
+pub struct Lifts {
+    pub all: Worth,
+    /// Those chance has decided about, the best known first.
+    pub entries: Vec<(Entry, Worth)>,
+}
+
+/// Returns what those of `entries` are worth that chance has decided about.
+pub fn lifts(entries: impl IntoIterator<Item = Entry>) -> Lifts {
+    let mut tried: Vec<Entry> = entries.into_iter().collect();
+    tried.retain(|entry| !entry.tallies.trials.is_empty());
+    let mut pooled: BTreeMap<u16, Arms> = BTreeMap::new();
+    for (propensity, arms) in tried.iter().flat_map(|entry| &entry.tallies.trials) {
+        pooled.entry(*propensity).or_default().add(*arms);
+    }
+    let mut entries: Vec<(Entry, Worth)> = tried
+        .into_iter()
+        .map(|entry| {
+            let worth = entry.tallies.worth();
+            (entry, worth)
+        })
+        .collect();
+    entries.sort_by(|(a, worth_a), (b, worth_b)| {
+        let by_worth = sureness(*worth_b).total_cmp(&sureness(*worth_a));
+        by_worth.then(a.id.cmp(&b.id))
+    });
+    let all = worth(&pooled);
+    Lifts { all, entries }
+}
+
+/// Sorts what is known before what is not, and the most surely helpful first.
+fn sureness(worth: Worth) -> f64 {
+    match worth {
+        Worth::Measured(lift) => lift.low,
+        Worth::TooFew { .. } => f64::NEG_INFINITY,
     }
 }
 

@@ -5,13 +5,15 @@
 //! directly: it takes an [`Artifact`], which follows from the ledger alone, so that every clone makes the same bytes
 //! and can check a signature over them.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::actor::Actor;
 use crate::canonical;
 use crate::content::{Content, Scope};
 use crate::entry::Entry;
-use crate::event::Origin;
+use crate::event::{Event, Merged, Origin, Proposed, Revised, ScopeChanged};
 use crate::facts::{EntryFacts, Validity};
 use crate::id::{EntryId, EventId};
 use crate::kind::{Kind, Memory};
@@ -123,6 +125,48 @@ pub fn unfit(
         return Some(Unfit::Unproven { hundredths });
     }
     tied_to(entry).map(Unfit::Tied)
+}
+
+/// Returns whether a person decided that an entry reaches no further than it does: how far it reaches was said again
+/// after it reached that far.
+pub fn is_kept(entry: &Entry, history: &[Event]) -> bool {
+    let reached = |id: &EventId| {
+        let event = history.iter().find(|it| it.id == *id)?;
+        let proposed = event.get::<Proposed>().map(|it| it.scope);
+        proposed.or_else(|| event.get::<ScopeChanged>().map(|it| it.to))
+    };
+    entry.scope.heads.iter().any(|head| {
+        let said = history.iter().find(|it| it.id == *head && it.by.is_human());
+        let said = said.and_then(|it| it.get::<ScopeChanged>());
+        said.is_some_and(|it| {
+            let mut before = it.replaces.iter().map(reached);
+            !it.replaces.is_empty() && before.all(|scope| scope == Some(it.to))
+        })
+    })
+}
+
+/// Returns whether approving is the way an entry is let out: of what was promoted, and of norms.
+pub fn is_approved_only(entry: &Entry) -> bool {
+    entry.is_promoted() || entry.id.prefix().memory() == Memory::Procedural
+}
+
+/// Returns whether an event says something of entry `id` in somebody's words.
+pub fn is_wording(id: EntryId, event: &Event) -> bool {
+    let merged = event.get::<Merged>();
+    event.get::<Proposed>().is_some()
+        || event.get::<Revised>().is_some()
+        || merged.is_some_and(|data| data.target == id)
+}
+
+/// Returns who worded an entry: they may not approve it.
+pub fn authors<'a>(id: EntryId, history: impl Iterator<Item = &'a Event>) -> BTreeSet<Actor> {
+    let worded = history.filter(|it| is_wording(id, it));
+    worded.map(|it| it.by.clone()).collect()
+}
+
+/// Returns whether words of an entry wait; somebody may also have put it on hold as a whole.
+pub fn has_held_wording<'a>(entry: &Entry, mut history: impl Iterator<Item = &'a Event>) -> bool {
+    history.any(|it| entry.quarantine.contains(&it.id) && is_wording(entry.id, it))
 }
 
 /// Returns whether entries of `kind` can be true outside the repository they were learned in.

@@ -1,15 +1,13 @@
 //! The start of work: the norms that hold for what is in hand, and the few entries worth knowing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use ken_core::entry::Entry;
-use ken_core::event::Arm;
-use ken_core::facts::EntryFacts;
+use ken_core::answer::Hit;
+use ken_core::brief::{NORMS_MAX, deal, norms_for};
 use ken_core::id::EntryId;
 use ken_core::kind::{Memory, Prefix};
 use ken_core::run::blind::is_one_agents_word;
 use ken_core::run::{How, Offer};
-use ken_core::score;
 use ken_core::store::{Filter, Store as _};
 use ken_core::surface::{Finding, Page, Tier};
 use tracing::field::Empty;
@@ -18,9 +16,6 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::runs::Reader;
 use crate::search::{Answer, Portion, Search};
-
-/// Norms that are told at most, a line each.
-const NORMS_MAX: usize = 7;
 
 /// What somebody should know before they begin.
 #[derive(Clone, Debug)]
@@ -81,21 +76,11 @@ impl Engine {
             .into_iter()
             .map(|offer| (offer.entry, offer))
             .collect();
-        let withheld = |id: &EntryId| {
-            let offer = offers.get(id);
-            offer.is_some_and(|it| it.arm == Arm::Withheld)
+        let lay_out = |hits: &[Hit]| {
+            let findings: Vec<Finding<'_>> = hits.iter().map(Hit::as_finding).collect();
+            portion.page(&findings)
         };
-        let mut decided = BTreeSet::new();
-        let page = loop {
-            let page = brief.known.page(portion);
-            decided.extend(page.shown.iter().map(|it| it.id));
-            if !page.shown.iter().any(|it| withheld(&it.id)) {
-                break page;
-            }
-            let is_kept_back = |id: &EntryId| decided.contains(id) && withheld(id);
-            let hits = &mut brief.known.hits;
-            hits.retain(|hit| !is_kept_back(&hit.entry.id));
-        };
+        let (page, decided) = deal(&mut brief.known.hits, &offers, lay_out);
         let norms: Vec<EntryId> = brief.norms.shown.iter().map(|it| it.id).collect();
         self.note_shown(reader, &norms, How::Brief)?;
         if offers.is_empty() {
@@ -116,17 +101,8 @@ impl Engine {
             memory: Some(Memory::Procedural),
             ..Filter::default()
         };
-        let now = self.now();
         let workspace = self.workspace()?;
-        let mut norms: Vec<(Entry, EntryFacts)> = Vec::new();
-        for entry in self.index.list(&filter)? {
-            let mut facts = EntryFacts::of(&entry, None, now);
-            facts.revoked = workspace.is_revoked(&entry);
-            if score::withheld(&entry, &facts).is_none() && reach(&entry, paths).is_some() {
-                norms.push((entry, facts));
-            }
-        }
-        norms.sort_by_key(|(entry, _)| (reach(entry, paths), entry.kind(), entry.id));
+        let norms = norms_for(self.index.list(&filter)?, &workspace, paths, self.now());
         let findings: Vec<Finding<'_>> = norms
             .iter()
             .map(|(entry, facts)| Finding {
@@ -144,27 +120,4 @@ impl Engine {
         };
         Ok(portion.page(&findings))
     }
-}
-
-/// How near a norm is to what is in hand; nearer ones come first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Reach {
-    InHand,
-    Everywhere,
-}
-
-/// Returns whether a norm is about one of `paths`.
-pub(crate) fn is_norm_for(entry: &Entry, paths: &[String]) -> bool {
-    reach(entry, paths) == Some(Reach::InHand)
-}
-
-/// Returns whether a norm holds for `paths`: it names one of them, or no place at all.
-fn reach(entry: &Entry, paths: &[String]) -> Option<Reach> {
-    let content = entry.content.as_ref()?;
-    if content.evidence.is_empty() {
-        return Some(Reach::Everywhere);
-    }
-    let mut anchors = content.evidence.iter();
-    let covers = anchors.any(|anchor| paths.iter().any(|path| anchor.at.covers(path)));
-    covers.then_some(Reach::InHand)
 }

@@ -1,15 +1,15 @@
 //! What entries are worth, and what is believed of one: questions about what runs taught.
 
-use std::collections::BTreeMap;
-
-use ken_core::entry::{Arms, Entry, Seen};
+use ken_core::entry::{Entry, Seen};
 use ken_core::facts::{Beta, Validity};
-use ken_core::lift::{Worth, worth};
+use ken_core::lift::{Worth, lifts};
 use ken_core::review::ReviewPolicy;
 use ken_core::store::{Filter, Shelf, Store as _};
 
 use crate::engine::Engine;
 use crate::error::Error;
+
+pub use ken_core::lift::Lifts;
 
 /// What is believed of an entry, and what that rests on.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,14 +20,6 @@ pub struct Grounds {
     pub since: Seen,
     pub policy: ReviewPolicy,
     pub worth: Worth,
-}
-
-/// What entries are worth, all together and one by one.
-#[derive(Clone, Debug)]
-pub struct Lifts {
-    pub all: Worth,
-    /// Those chance has decided about, the best known first.
-    pub entries: Vec<(Entry, Worth)>,
 }
 
 impl Engine {
@@ -50,32 +42,6 @@ impl Engine {
             shelf: Shelf::All,
             ..Filter::default()
         };
-        let mut tried = self.index.list(&filter)?;
-        tried.retain(|entry| !entry.tallies.trials.is_empty());
-        let mut pooled: BTreeMap<u16, Arms> = BTreeMap::new();
-        for (propensity, arms) in tried.iter().flat_map(|entry| &entry.tallies.trials) {
-            pooled.entry(*propensity).or_default().add(*arms);
-        }
-        let mut entries: Vec<(Entry, Worth)> = tried
-            .into_iter()
-            .map(|entry| {
-                let worth = entry.tallies.worth();
-                (entry, worth)
-            })
-            .collect();
-        entries.sort_by(|(a, worth_a), (b, worth_b)| {
-            let by_worth = key(*worth_b).total_cmp(&key(*worth_a));
-            by_worth.then(a.id.cmp(&b.id))
-        });
-        let all = worth(&pooled);
-        Ok(Lifts { all, entries })
-    }
-}
-
-/// Sorts what is known before what is not, and the most surely helpful first.
-fn key(worth: Worth) -> f64 {
-    match worth {
-        Worth::Measured(lift) => lift.low,
-        Worth::TooFew { .. } => f64::NEG_INFINITY,
+        Ok(lifts(self.index.list(&filter)?))
     }
 }

@@ -18,6 +18,7 @@ END
 $$;
 
 GRANT USAGE ON SCHEMA ken TO ken_app;
+GRANT SELECT ON ken.migrations TO ken_app;
 
 CREATE FUNCTION ken.organisation() RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE
     AS $$ SELECT nullif(current_setting('ken.organisation', true), '')::uuid $$;

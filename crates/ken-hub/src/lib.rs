@@ -8,6 +8,7 @@
 //! - [`identity`]: who calls, and what they may do;
 //! - [`service`]: the use cases, one function a verb;
 //! - [`administration`]: what an operator does with the database at hand;
+//! - `mcp`: the same over the Model Context Protocol;
 //! - [`api`]: REST under `/v1`, its description, problems;
 //! - [`serve`]: the process: limits, health, metrics, an orderly end;
 //! - [`world`]: its clock and its dice.
@@ -16,6 +17,7 @@ pub mod administration;
 pub mod api;
 pub mod database;
 pub mod identity;
+pub(crate) mod mcp;
 pub mod serve;
 pub mod service;
 pub mod store;

@@ -13,10 +13,11 @@ mod resources;
 mod server;
 pub mod stdio;
 mod tools;
+pub mod words;
 
 /// What ends a server.
 pub use tokio_util::sync::CancellationToken;
 
-pub use port::{Answered, Caller, Knowledge, Reply, Trouble};
+pub use port::{Answered, Caller, Knowledge, Proven, Reply, Trouble};
 pub use server::Server;
 pub use tools::TOOLS;

@@ -2,7 +2,10 @@
 //!
 //! A repository on this machine implements it, a hub on its database.
 
+use std::any::Any;
+use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
@@ -13,14 +16,40 @@ use crate::ask::{BriefAsk, CheckAsk, FeedbackAsk, GetAsk, RecordAsk, SearchAsk};
 /// Bytes of what a client says of itself that are kept.
 const CLAIM_BYTES_MAX: usize = 128;
 
-/// Who asks, as far as the protocol tells. All of it is the client's own word.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Who asks, as far as the protocol tells. All of it but what was proven is the client's own word.
+#[derive(Clone, Debug, Default)]
 pub struct Caller {
     /// The name the client goes by; empty where it says none.
     pub client: String,
     pub version: String,
     /// What tells its conversation from others on the same server, where the transport does.
     pub conversation: Option<String>,
+    /// What a gate proved, where there was one that did.
+    pub proven: Proven,
+}
+
+/// What a gate proved about whoever asks. Whoever made the gate put it beside the request and knows what it is.
+#[derive(Clone, Default)]
+pub struct Proven(Option<Arc<dyn Any + Send + Sync>>);
+
+impl Proven {
+    /// Carries `what` to whoever keeps knowledge.
+    pub fn new<T: Any + Send + Sync>(what: T) -> Self {
+        Self(Some(Arc::new(what)))
+    }
+
+    /// Returns what was proven, where it is a `T`.
+    #[must_use]
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.as_ref()?.downcast_ref()
+    }
+}
+
+impl fmt::Debug for Proven {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = if self.0.is_some() { "known" } else { "nothing" };
+        write!(f, "Proven({known})")
+    }
 }
 
 impl Caller {
@@ -31,12 +60,14 @@ impl Caller {
             None => Default::default(),
         };
         let parts = context.extensions.get::<axum::http::request::Parts>();
+        let proven = parts.and_then(|it| it.extensions.get::<Proven>());
         let session = parts.and_then(|it| it.headers.get("mcp-session-id"));
         let session = session.and_then(|it| it.to_str().ok()).map(kept);
         Self {
             client,
             version,
             conversation: session.filter(|it| !it.is_empty()),
+            proven: proven.cloned().unwrap_or_default(),
         }
     }
 }

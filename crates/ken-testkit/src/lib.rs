@@ -4,6 +4,7 @@
 
 pub mod any_event;
 pub mod build;
+pub mod http;
 pub mod laws;
 pub mod memory_hub;
 pub mod memory_store;

@@ -13,10 +13,11 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use super::keys::Focus;
 use super::state::{Detail, Room, Row, Side, Source, State};
 use super::styled::{self, Paint};
-use crate::print::entry_text::{self, marks, status_style};
+use crate::print::entry_text::{self, status_style};
 use crate::print::event_text::event_text;
 use crate::print::hits::{matching, sureness};
 use crate::print::{BOLD, WARN, counted, cut, visible};
+use ken_core::object::marks;
 
 /// Narrower than this only one pane is shown.
 const TWO_PANES_COLUMNS: u16 = 80;

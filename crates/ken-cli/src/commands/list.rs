@@ -6,9 +6,10 @@ use ken_core::run::How;
 use super::Session;
 use crate::args::ListArgs;
 use crate::failure::{Exit, Failure};
-use crate::print::entry_text::{marks, status_style};
+use crate::print::entry_text::status_style;
 use crate::print::{BOLD, Cell, DIM, Table, WARN, counted};
 use ken_core::object::EntryObject;
+use ken_core::object::marks;
 
 const HEADS: [&str; 7] = [
     "ID",

@@ -12,7 +12,7 @@ use super::{Session, hand};
 use crate::args::SearchArgs;
 use crate::asking::{Asker, Found, HEADING, Question};
 use crate::failure::{Exit, Failure};
-use crate::print::answer_json::AnswerObject;
+use crate::print::answer_json::answer_object;
 use crate::print::counted;
 use crate::print::hits::{explanation, hit_text};
 use crate::print::progress::Progress;
@@ -76,7 +76,7 @@ pub(super) fn run(session: &mut Session<'_>, args: SearchArgs) -> Result<Exit, F
     })?;
     session.tell_silent(&found.global)?;
     if session.is_json() {
-        session.printer.json(&AnswerObject::new(&found))?;
+        session.printer.json(&answer_object(&found))?;
     } else if args.context {
         let page = found.global.beside(found.page);
         let block = surface::context(&page, found.answer.served_by.name());

@@ -1,14 +1,12 @@
 //! The briefing and the list of entries, for resources and prompts.
 
-use std::fmt::Write as _;
-
 use ken_core::id::EntryId;
-use ken_core::kind::Kind;
 use ken_core::run::How;
 use ken_core::store::Filter;
-use ken_core::surface::{self, BUDGET, CAP, inline};
+use ken_core::surface::{BUDGET, CAP};
 use ken_engine::search::{Asked, Portion};
 use ken_mcp::ask::BriefAsk;
+use ken_mcp::words;
 
 use super::Desk;
 use crate::asking::{Asker, unasked};
@@ -72,20 +70,7 @@ pub(super) fn index(desk: &mut Desk<'_>) -> Result<String, Failure> {
     entries.truncate(INDEX_MAX);
     let ids: Vec<EntryId> = entries.iter().map(|it| it.id).collect();
     desk.engine.note_shown(desk.reader, &ids, How::Pull)?;
-    let mut body = String::new();
-    for entry in &entries {
-        let kind = entry.kind().map_or("", Kind::name);
-        let (id, status) = (entry.id, entry.status.value.name());
-        let _ = writeln!(body, "[{id}] {kind}, {status}: {}", inline(&entry.title()));
-    }
     let project = desk.engine.project()?;
-    let mut out = format!("## Entries of workspace {project}\n");
-    match body.is_empty() {
-        true => out += "none yet\n",
-        false => out += &surface::between_marks(&body),
-    }
-    if is_cut {
-        let _ = writeln!(out, "the newest {INDEX_MAX}; ken_search finds the others");
-    }
-    Ok(out)
+    let newest = is_cut.then_some(INDEX_MAX);
+    Ok(words::index(project.as_str(), &entries, newest))
 }

@@ -14,34 +14,12 @@ use ken_core::run::{Agent, Finding, Run};
 use ken_core::text::{Statement, Step};
 use ken_mcp::Reply;
 use ken_mcp::ask::{FeedbackAsk, Format, RecordAsk};
-use serde::Serialize;
+use ken_mcp::words::{FeedbackObject, Recorded};
 use serde_json::json;
 
 use super::Desk;
 use crate::commands::EntryInput;
 use crate::failure::Failure;
-
-/// Stands where the guard took a secret out.
-const REDACTED: &str = "[REDACTED:";
-
-/// What became of a finding, as programs read it.
-#[derive(Serialize)]
-struct RecordObject {
-    schema: &'static str,
-    outcome: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<&'static str>,
-    quarantined: bool,
-}
-
-#[derive(Serialize)]
-struct FeedbackObject {
-    schema: &'static str,
-    id: String,
-    helpful: bool,
-}
 
 /// What became of a finding.
 enum Outcome {
@@ -87,8 +65,8 @@ pub(super) fn record(desk: &mut Desk<'_>, ask: &RecordAsk) -> Result<Reply, Fail
         }
     };
     match ask.format {
-        Format::Text => Ok(Reply::Text(outcome.text())),
-        Format::Json => super::json(&outcome.object()),
+        Format::Text => Ok(Reply::Text(outcome.told().text(way_out))),
+        Format::Json => super::json(&outcome.told().object()),
     }
 }
 
@@ -172,45 +150,17 @@ fn finding(statement: Statement, ask: &RecordAsk) -> Result<Finding, Failure> {
 }
 
 impl Outcome {
-    fn text(&self) -> String {
-        let entry = match self {
-            Self::Noted(None) => {
-                return "noted; what it confirms or becomes is decided when the conversation ends\n"
-                    .to_owned();
-            }
-            Self::Noted(Some(id)) => {
-                return format!("noted; [{id}], which you were shown, says so already\n");
-            }
-            Self::Recorded(entry) => entry,
-        };
-        let (id, status) = (entry.id, entry.status.value.name());
-        let mut text = match entry.quarantine.is_empty() {
-            true => format!(
-                "recorded as [{id}], {status} until others find it or a person confirms it\n"
-            ),
-            false => format!(
-                "recorded as [{id}] and set apart until a person looked at it: `ken quarantine lift {id} --reason TEXT` lets it out\n"
-            ),
-        };
-        if entry.said().contains(REDACTED) {
-            text += "a secret in it was replaced; rotate it if it was ever stored elsewhere\n";
+    fn told(&self) -> Recorded<'_> {
+        match self {
+            Self::Noted(seen) => Recorded::Noted(*seen),
+            Self::Recorded(entry) => Recorded::Entry(entry),
         }
-        text
     }
+}
 
-    fn object(&self) -> RecordObject {
-        let (outcome, id, entry) = match self {
-            Self::Noted(seen) => ("noted", *seen, None),
-            Self::Recorded(entry) => ("recorded", Some(entry.id), Some(entry)),
-        };
-        RecordObject {
-            schema: "ken.record.v1",
-            outcome,
-            id: id.map(|it| it.to_string()),
-            status: entry.map(|it| it.status.value.name()),
-            quarantined: entry.is_some_and(|it| !it.quarantine.is_empty()),
-        }
-    }
+/// Returns how a person lets out what was set apart.
+fn way_out(id: EntryId) -> String {
+    format!("`ken quarantine lift {id} --reason TEXT` lets it out")
 }
 
 pub(super) fn feedback(desk: &mut Desk<'_>, ask: &FeedbackAsk) -> Result<Reply, Failure> {
@@ -231,17 +181,10 @@ pub(super) fn feedback(desk: &mut Desk<'_>, ask: &FeedbackAsk) -> Result<Reply, 
     if last_verdict(desk, id)?.is_none_or(|(at, last)| last != verdict || Some(at) < since) {
         desk.engine.feedback(id, verdict, &desk.reader.agent)?;
     }
-    let id = id.to_string();
-    let helpful = ask.helpful;
+    let told = FeedbackObject::new(id, ask.helpful);
     match ask.format {
-        Format::Text => Ok(Reply::Text(format!(
-            "noted for [{id}]; it counts for how far the entry helps, not for its truth\n"
-        ))),
-        Format::Json => super::json(&FeedbackObject {
-            schema: "ken.feedback.v1",
-            id,
-            helpful,
-        }),
+        Format::Text => Ok(Reply::Text(told.text())),
+        Format::Json => super::json(&told),
     }
 }
 

@@ -1,21 +1,17 @@
 //! `ken_search`: the few entries that answer, a line each unless more is asked for.
 
-use std::fmt::Write as _;
-
 use ken_core::kind::Kind;
-use ken_core::score::Withheld;
 use ken_core::store::Filter;
-use ken_core::surface::{self, LeftOut, Reason, Tier};
+use ken_core::surface::Tier;
 use ken_core::text::Tag;
-use ken_engine::search::{Asked, Portion, Search, from_error};
-use ken_mcp::Reply;
+use ken_engine::search::{Answer, Asked, Portion, Search, from_error};
 use ken_mcp::ask::{Detail, Format, SearchAsk};
+use ken_mcp::{Reply, words};
 
 use super::Desk;
 use crate::asking::{Asker, Found, Question};
 use crate::failure::Failure;
-use crate::print::answer_json::AnswerObject;
-use crate::print::counted;
+use crate::print::answer_json::answer_object;
 
 /// Lines from which on a query is taken for the output of something that failed.
 const LOG_LINES: usize = 6;
@@ -56,7 +52,7 @@ pub(super) fn search(desk: &mut Desk<'_>, ask: SearchAsk) -> Result<Reply, Failu
     let found = asker.search(desk.engine, question, &mut |_, _| ())?;
     match ask.format {
         Format::Text => Ok(Reply::Text(text(found))),
-        Format::Json => super::json(&AnswerObject::new(&found)),
+        Format::Json => super::json(&answer_object(&found)),
     }
 }
 
@@ -84,36 +80,11 @@ fn filter(ask: &SearchAsk) -> Result<Filter, Failure> {
 }
 
 fn text(found: Found) -> String {
-    let Found {
-        answer,
-        page,
-        global,
+    let page = found.global.beside(found.page);
+    let Answer {
+        served_by,
+        withheld,
         ..
-    } = found;
-    let page = global.beside(page);
-    let mut out = surface::context(&page, answer.served_by.name());
-    let changed = |why: &Withheld| matches!(why, Withheld::Changed | Withheld::Broken);
-    let changed = answer.withheld.iter().filter(|(_, why)| changed(why));
-    match changed.count() as u64 {
-        0 => {}
-        count => {
-            let entries = counted(count, "entry", "entries");
-            let _ = writeln!(
-                out,
-                "{entries} withheld: the code changed; include_stale shows"
-            );
-        }
-    }
-    let beyond = |it: &&LeftOut| it.why == Reason::Cap;
-    match page.left_out.iter().filter(beyond).count() {
-        0 => {}
-        count => {
-            let _ = writeln!(out, "{count} more matched; limit shows more");
-        }
-    }
-    out += match page.shown.is_empty() {
-        true => "When you found it out, ken_record it for the next one.\n",
-        false => "ken_get shows all of one. ken_feedback says whether it helped.\n",
-    };
-    out
+    } = &found.answer;
+    words::found(&page, served_by.name(), withheld)
 }

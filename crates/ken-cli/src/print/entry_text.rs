@@ -3,12 +3,11 @@
 use std::fmt::Write as _;
 
 use anstyle::Style;
-use ken_core::citation::Citation;
 use ken_core::entry::{Approval, Entry};
 use ken_core::event::{Body, Recorded};
+use ken_core::object::{cited, confirmed, marks};
 use ken_core::status::Status;
 use ken_core::text::word;
-use ken_core::time::Timestamp;
 use ken_engine::promotion::Standing;
 
 use super::{BAD, BOLD, DIM, GOOD, WARN, counted, styled, visible, wrap};
@@ -46,61 +45,6 @@ pub(crate) fn status_style(status: Status) -> Style {
         Status::Stale => WARN,
         Status::Rejected => BAD,
     }
-}
-
-/// Returns what sets the entry apart from a live one with one wording.
-pub(crate) fn marks(entry: &Entry) -> Vec<String> {
-    let mut marks = Vec::new();
-    if !entry.concurrent.is_empty() {
-        marks.push(format!("{} versions", entry.concurrent.len() + 1));
-    }
-    if !entry.quarantine.is_empty() {
-        marks.push("quarantined".to_owned());
-    }
-    if entry.archived.is_some() {
-        marks.push("archived".to_owned());
-    }
-    if let Some(retraction) = &entry.retracted {
-        marks.push(format!("retracted ({})", word(&retraction.reason)));
-    }
-    if let Some(target) = entry.merged_into {
-        marks.push(format!("merged into {target}"));
-    }
-    if let Some(newer) = entry.superseded_by {
-        marks.push(format!("superseded by {newer}"));
-    }
-    if entry.is_read_only() {
-        marks.push("read-only: a newer ken wrote part of it".to_owned());
-    }
-    marks
-}
-
-/// Returns a citation with who cited and when.
-pub(crate) fn cited(it: &Citation) -> String {
-    let day = Timestamp::from_seconds(it.cited_at).date();
-    format!("{it} ({}, {day})", it.cited_by)
-}
-
-/// Returns when the claim was last confirmed, and how often in which way.
-pub(crate) fn confirmed(entry: &Entry) -> String {
-    let it = &entry.confirmation;
-    let last = it.last.map_or("never".to_owned(), |date| date.to_string());
-    let counts = [
-        (it.independent, "independent"),
-        (it.manual, "by a person"),
-        (it.primed, "primed"),
-        (it.unwitnessed, "unwitnessed"),
-    ];
-    let counts = counts.iter().filter(|(count, _)| 0 < *count);
-    let counts: Vec<String> = counts
-        .map(|(count, how)| format!("{count} {how}"))
-        .collect();
-    let how = if counts.is_empty() {
-        "proposed, nobody has confirmed it since".to_owned()
-    } else {
-        counts.join(", ")
-    };
-    format!("{last} ({how})")
 }
 
 struct Page {

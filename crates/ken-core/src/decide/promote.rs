@@ -34,6 +34,17 @@ pub fn widen(
     Ok(about(entry, body))
 }
 
+/// Says that an entry reaches no further than it does: a person looked at it and decided so.
+pub fn keep(entry: &Entry, by: &Actor) -> Result<Draft, Refusal> {
+    writable(entry)?;
+    person_needed("deciding how far an entry reaches", by)?;
+    let (to, replaces) = (entry.scope.value, entry.scope.heads.clone());
+    Ok(about(
+        entry,
+        Body::ScopeChanged(ScopeChanged { to, replaces }),
+    ))
+}
+
 /// Approves an entry as it is worded now; `authors` are those who worded it.
 ///
 /// Whether it waits for that is for the caller to say, who knows which approvals do.

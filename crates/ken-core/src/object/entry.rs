@@ -4,9 +4,12 @@
 //! knowledge stores use (`type`, `name`, `description`, `rule`, `provenance`), so that what was added
 //! reads back the same.
 
+use crate::citation::Citation;
 use crate::content::Detail;
 use crate::entry::Entry;
 use crate::kind::{Kind, Memory};
+use crate::text::word;
+use crate::time::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -98,4 +101,59 @@ fn statement_word(kind: Kind) -> Option<&'static str> {
         }
         Memory::Semantic | Memory::Episodic => None,
     }
+}
+
+/// Returns what sets the entry apart from a live one with one wording.
+pub fn marks(entry: &Entry) -> Vec<String> {
+    let mut marks = Vec::new();
+    if !entry.concurrent.is_empty() {
+        marks.push(format!("{} versions", entry.concurrent.len() + 1));
+    }
+    if !entry.quarantine.is_empty() {
+        marks.push("quarantined".to_owned());
+    }
+    if entry.archived.is_some() {
+        marks.push("archived".to_owned());
+    }
+    if let Some(retraction) = &entry.retracted {
+        marks.push(format!("retracted ({})", word(&retraction.reason)));
+    }
+    if let Some(target) = entry.merged_into {
+        marks.push(format!("merged into {target}"));
+    }
+    if let Some(newer) = entry.superseded_by {
+        marks.push(format!("superseded by {newer}"));
+    }
+    if entry.is_read_only() {
+        marks.push("read-only: a newer ken wrote part of it".to_owned());
+    }
+    marks
+}
+
+/// Returns a citation with who cited and when.
+pub fn cited(it: &Citation) -> String {
+    let day = Timestamp::from_seconds(it.cited_at).date();
+    format!("{it} ({}, {day})", it.cited_by)
+}
+
+/// Returns when the claim was last confirmed, and how often in which way.
+pub fn confirmed(entry: &Entry) -> String {
+    let it = &entry.confirmation;
+    let last = it.last.map_or("never".to_owned(), |date| date.to_string());
+    let counts = [
+        (it.independent, "independent"),
+        (it.manual, "by a person"),
+        (it.primed, "primed"),
+        (it.unwitnessed, "unwitnessed"),
+    ];
+    let counts = counts.iter().filter(|(count, _)| 0 < *count);
+    let counts: Vec<String> = counts
+        .map(|(count, how)| format!("{count} {how}"))
+        .collect();
+    let how = if counts.is_empty() {
+        "proposed, nobody has confirmed it since".to_owned()
+    } else {
+        counts.join(", ")
+    };
+    format!("{last} ({how})")
 }

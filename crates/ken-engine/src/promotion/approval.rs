@@ -7,12 +7,11 @@ use ken_anchor::Tree;
 use ken_core::actor::Actor;
 use ken_core::decide::{self, Refusal};
 use ken_core::entry::{Approval, Entry};
-use ken_core::event::{Event, Merged, Proposed, Recorded, Revised};
+use ken_core::event::{Event, Recorded};
 use ken_core::fold::entry_at;
 use ken_core::gates::BACKFLOW_GATE;
 use ken_core::id::{EntryId, EventId};
-use ken_core::kind::Memory;
-use ken_core::promotion::Artifact;
+use ken_core::promotion::{Artifact, authors, has_held_wording, is_approved_only};
 use ken_core::store::{Filter, Shelf, Store as _};
 use ken_index::Index;
 use ken_ledger::layout::KEN_DIR;
@@ -187,9 +186,8 @@ impl Engine {
 
     /// Returns who worded an entry.
     fn authors(&self, id: EntryId) -> Result<BTreeSet<Actor>, Error> {
-        let events = events_of(&self.index, id)?.into_iter();
-        let worded = events.filter(|it| is_wording(id, it));
-        Ok(worded.map(|it| it.by).collect())
+        let history = events_of(&self.index, id)?;
+        Ok(authors(id, history.iter()))
     }
 
     /// Returns whether words of an entry wait; somebody may also have put it on hold as a whole.
@@ -197,9 +195,8 @@ impl Engine {
         if entry.quarantine.is_empty() {
             return Ok(false);
         }
-        let events = events_of(&self.index, entry.id)?;
-        let mut held = events.iter().filter(|it| entry.quarantine.contains(&it.id));
-        Ok(held.any(|it| is_wording(entry.id, it)))
+        let history = events_of(&self.index, entry.id)?;
+        Ok(has_held_wording(entry, history.iter()))
     }
 
     /// Refuses to let an entry out that only an approval lets out.
@@ -279,19 +276,6 @@ fn standings(
 fn events_of(index: &Index, id: EntryId) -> Result<Vec<Event>, Error> {
     let history = index.history(id)?.into_iter();
     Ok(history.map(|Recorded { event, .. }| event).collect())
-}
-
-/// Returns whether an event says something in somebody's words.
-fn is_wording(id: EntryId, event: &Event) -> bool {
-    let merged = event.get::<Merged>();
-    event.get::<Proposed>().is_some()
-        || event.get::<Revised>().is_some()
-        || merged.is_some_and(|data| data.target == id)
-}
-
-/// Returns whether approving is the way out: of what was promoted, and of norms.
-fn is_approved_only(entry: &Entry) -> bool {
-    entry.is_promoted() || entry.id.prefix().memory() == Memory::Procedural
 }
 
 /// Checks an approval's signature over the artifact as it read then.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ken_anchor::{Tree as _, diff, resolve};
 use ken_core::anchor::Target;
+use ken_core::brief::is_norm_for;
 use ken_core::condition::{Condition, Truth};
 use ken_core::entry::Entry;
 use ken_core::facts::Validity;
@@ -22,7 +23,6 @@ use super::range::Range;
 use super::reading::Reader;
 use super::tree::Version;
 use super::{Checked, Verdict};
-use crate::brief::is_norm_for;
 use crate::config::{Config, FailOn};
 use crate::error::Error;
 use crate::guard::Guard;

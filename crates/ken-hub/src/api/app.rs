@@ -13,6 +13,7 @@ use crate::identity::{Identity, KeysError};
 use crate::serve::limits::Load;
 use crate::serve::metrics::Metrics;
 use crate::serve::settings::Settings;
+use crate::service::House;
 use crate::world::World;
 
 /// What every handler is given. A clone is the same hub.
@@ -52,6 +53,15 @@ impl App {
             watch: Arc::default(),
             settings: Arc::new(settings),
         })
+    }
+
+    /// Returns what use cases share.
+    #[must_use]
+    pub fn house(&self) -> House {
+        House {
+            world: self.world.clone(),
+            guard: Arc::clone(&self.guard),
+        }
     }
 
     /// What `WWW-Authenticate` says: how to get in, and where to learn more.

@@ -13,6 +13,7 @@ mod etag;
 pub(crate) mod events;
 mod health;
 mod idempotency;
+mod knowledge;
 pub mod page;
 mod pages;
 pub mod problem;
@@ -45,6 +46,7 @@ pub fn router(app: App) -> (Router, Arc<Value>) {
         .merge(tokens::routes())
         .merge(audit::routes())
         .merge(events::routes())
+        .merge(knowledge::routes())
         .split_for_parts();
     let document = Arc::new(document::complete(&gathered));
     let router = router
@@ -53,7 +55,8 @@ pub fn router(app: App) -> (Router, Arc<Value>) {
         .merge(described(&document, &app))
         .fallback(nothing_here)
         .method_not_allowed_fallback(not_that_way)
-        .with_state(app);
+        .with_state(app.clone())
+        .merge(crate::mcp::routes(&app));
     (router, document)
 }
 

@@ -30,6 +30,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0004_global",
     "0005_waiting",
     "0006_named",
+    "0007_sessions",
 ];
 
 /// Makes two processes that migrate wait for each other.
@@ -112,7 +113,11 @@ async fn step(
 pub(super) async fn check(pool: &PgPool) -> Result<(), DatabaseError> {
     let rows = sqlx::query("SELECT digest FROM ken.migrations ORDER BY version")
         .fetch_all(pool)
-        .await?;
+        .await;
+    let rows = match rows {
+        Err(sqlx::Error::Database(said)) if is_missing(said.code().as_deref()) => Vec::new(),
+        rows => rows?,
+    };
     let mut digests = Vec::with_capacity(rows.len());
     for row in rows {
         digests.push(row.try_get::<String, _>(0)?);
@@ -125,6 +130,11 @@ pub(super) async fn check(pool: &PgPool) -> Result<(), DatabaseError> {
         });
     }
     Ok(())
+}
+
+/// Returns whether an error says that a table is not there, or not ours to read yet.
+fn is_missing(code: Option<&str>) -> bool {
+    matches!(code, Some("42P01" | "3F000" | "42501"))
 }
 
 /// Refuses a database that ran more than is known, or something else.

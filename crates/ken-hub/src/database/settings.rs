@@ -22,6 +22,9 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a transaction may be left alone before the server ends it.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Entries the graph of the organisation-wide search keeps in hand: as many as one side of that search takes.
+const EF_SEARCH: &str = "200";
+
 /// Where the database is and how long to wait for it.
 #[derive(Clone)]
 pub struct Settings {
@@ -65,7 +68,12 @@ impl Settings {
             ("idle_in_transaction_session_timeout", self.idle_timeout),
         ];
         let limits = limits.map(|(name, limit)| (name, limit.as_millis().to_string()));
-        Ok(self.owner_options()?.options(limits))
+        // A search among all organisations' entries goes on until it found enough of the one that asks.
+        let search = [
+            ("hnsw.ef_search", EF_SEARCH),
+            ("hnsw.iterative_scan", "strict_order"),
+        ];
+        Ok(self.owner_options()?.options(limits).options(search))
     }
 
     /// Returns the options of the owner, whose statements may take as long as they must.

@@ -9,6 +9,8 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres};
 
+use super::DatabaseError;
+
 /// How long ending an abandoned transaction may take before its connection is closed instead.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -54,10 +56,22 @@ impl Transaction {
             .expect("the connection is there until the transaction ended")
     }
 
-    pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
-        sqlx::raw_sql("COMMIT").execute(self.connection()).await?;
-        self.connection = None;
-        Ok(())
+    /// Makes what was done last.
+    ///
+    /// A `COMMIT` after a statement failed says nothing and undoes everything; the statement before it says so.
+    pub(super) async fn commit(mut self) -> Result<(), DatabaseError> {
+        let committed = sqlx::raw_sql("SELECT 1; COMMIT").execute(self.connection());
+        match committed.await {
+            Ok(_) => {
+                self.connection = None;
+                Ok(())
+            }
+            Err(error) if is_dead(&error) => {
+                self.close().await;
+                Err(DatabaseError::Uncertain(error))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     pub(super) async fn rollback(mut self) -> Result<(), sqlx::Error> {

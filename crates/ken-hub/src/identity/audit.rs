@@ -14,6 +14,7 @@ pub enum Act {
     HeldReleased,
     HeldDiscarded,
     EntryApproved,
+    EntryRejected,
     EntryRetracted,
     QuarantineLifted,
 }
@@ -32,6 +33,7 @@ impl Act {
             Self::HeldReleased => "held.released",
             Self::HeldDiscarded => "held.discarded",
             Self::EntryApproved => "entry.approved",
+            Self::EntryRejected => "entry.rejected",
             Self::EntryRetracted => "entry.retracted",
             Self::QuarantineLifted => "quarantine.lifted",
         }

@@ -10,12 +10,15 @@
 
 mod append;
 mod global;
+mod held;
 mod known;
 mod log;
 mod project;
 mod read;
 mod rebuild;
 mod rows;
+mod runs;
+mod search;
 mod settle;
 mod write;
 
@@ -28,8 +31,11 @@ use uuid::Uuid;
 use crate::database::DatabaseError;
 
 pub use append::{Appended, Outcome};
+pub use held::HeldEvent;
 pub use log::{Logged, Page};
 pub use read::After;
+pub use runs::OpenRun;
+pub use search::{Elsewhere, Query};
 
 /// Why the store could not answer.
 #[derive(Debug, thiserror::Error)]

@@ -90,15 +90,42 @@ pub fn router<H: ServerHandler>(
     let own = |names: [&str; 3]| names.map(ToOwned::to_owned).into_iter();
     let hosts = own(["localhost", "127.0.0.1", "::1"]).chain(door.hosts.clone());
     let pages = own(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"]);
-    let config = StreamableHttpServerConfig::default()
-        .with_allowed_hosts(hosts)
-        .with_allowed_origins(pages.chain(door.origins.clone()))
-        .enforce_origin_validation()
-        .with_max_request_body_bytes(BODY_BYTES_MAX)
-        .with_cancellation_token(end.child_token());
+    let config = config(pages.chain(door.origins.clone()), end).with_allowed_hosts(hosts);
     let service = StreamableHttpService::new(move || Ok(make()), Arc::clone(&sessions), config);
     let gate = Arc::new(Gate::new(door, sessions));
     Router::new()
         .nest_service(PATH, service)
         .layer(from_fn_with_state(gate, guarded))
+}
+
+/// Returns the path without a gate, and below it every path of one more part, for a server that puts its own gate
+/// before them and says with [`Proven`](crate::Proven) who came through.
+///
+/// Nothing is kept between requests, so any process answers any of them. Pages of other servers than `origins` are
+/// refused; by which name the server is called is for the gate to say.
+pub fn ungated<H: ServerHandler>(
+    make: impl Fn() -> H + Send + Sync + 'static,
+    origins: Vec<String>,
+    end: &CancellationToken,
+) -> Router {
+    let config = config(origins.into_iter(), end)
+        .disable_allowed_hosts()
+        .with_legacy_session_mode(false)
+        .with_json_response(true);
+    let sessions = Arc::new(LocalSessionManager::default());
+    let service = StreamableHttpService::new(move || Ok(make()), sessions, config);
+    Router::new()
+        .route_service(PATH, service.clone())
+        .route_service(&format!("{PATH}/{{workspace}}"), service)
+}
+
+fn config(
+    origins: impl Iterator<Item = String>,
+    end: &CancellationToken,
+) -> StreamableHttpServerConfig {
+    StreamableHttpServerConfig::default()
+        .with_allowed_origins(origins)
+        .enforce_origin_validation()
+        .with_max_request_body_bytes(BODY_BYTES_MAX)
+        .with_cancellation_token(end.child_token())
 }

@@ -1,0 +1,177 @@
+//! What a use case works with, and the one way in for what the hub writes itself.
+
+use std::sync::Arc;
+
+use ken_core::actor::Actor;
+use ken_core::decide::Clock;
+use ken_core::event::Recorded;
+use ken_core::hlc::{DRIFT_MAX_MS, Hlc};
+use ken_core::id::NodeId;
+use ken_core::review::{REVIEW_KEY, ReviewPolicy};
+use ken_core::run::written::Stamped;
+use ken_core::time::Timestamp;
+use ken_core::workspace::Workspace;
+use ken_guard::Guard;
+
+use super::Failure;
+use crate::database::{Database, Tenant};
+use crate::identity::audit::Act;
+use crate::identity::{Caller, Role, WorkspaceId};
+use crate::world::World;
+
+/// Bytes a line of a ledger may have.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// What every use case of a process shares: clock, dice and guard.
+#[derive(Clone, Debug, Default)]
+pub struct House {
+    pub world: World,
+    pub guard: Arc<Guard>,
+}
+
+/// One workspace in one transaction, and who asks.
+#[derive(Debug)]
+pub struct Desk {
+    pub(super) tenant: Tenant,
+    pub(super) caller: Caller,
+    pub(super) house: House,
+    /// The same for the whole use case.
+    pub(super) now: Timestamp,
+}
+
+impl Desk {
+    /// Begins to work in a workspace that `caller` may enter.
+    pub async fn begin(
+        database: &Database,
+        house: &House,
+        caller: Caller,
+        workspace: WorkspaceId,
+    ) -> Result<Self, Failure> {
+        if !caller.may_enter(workspace) {
+            let wanted = workspace.0.to_string();
+            let what = "workspace";
+            return Err(Failure::NotFound { what, wanted });
+        }
+        Ok(Self {
+            tenant: database.tenant(caller.organisation, workspace).await?,
+            caller,
+            now: house.world.now(),
+            house: house.clone(),
+        })
+    }
+
+    /// Keeps what was written; without it nothing was.
+    pub async fn finish(self) -> Result<(), Failure> {
+        Ok(self.tenant.commit().await?)
+    }
+
+    /// Returns the workspace's name and its id.
+    pub async fn place(&mut self) -> Result<(String, String), Failure> {
+        let row = self.tenant.row().await?;
+        Ok((row.name.to_string(), row.id.0.to_string()))
+    }
+
+    /// Returns who asks.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Refuses who has a smaller role.
+    pub(super) fn needs(&self, needs: Role, what: &'static str) -> Result<(), Failure> {
+        let has = self.caller.role;
+        match needs <= has {
+            true => Ok(()),
+            false => Err(Failure::Forbidden { what, needs, has }),
+        }
+    }
+
+    /// Refuses who is no person or may not speak for people: agents never approve, whatever their role.
+    pub(super) fn needs_person(&self, what: &'static str) -> Result<(), Failure> {
+        self.needs(Role::Curator, what)?;
+        match self.caller.actor.is_human() {
+            true => Ok(()),
+            false => Err(Failure::PersonNeeded { what }),
+        }
+    }
+
+    /// Waits until nobody else writes to the workspace, so that what is decided now is decided about what is there.
+    pub(super) async fn lock(&mut self) -> Result<(), Failure> {
+        Ok(self.tenant.lock().await?)
+    }
+
+    pub(super) async fn workspace(&mut self) -> Result<Workspace, Failure> {
+        Ok(self.tenant.workspace().await?)
+    }
+
+    /// Returns when silence lays an entry aside here.
+    pub(super) async fn review_policy(&mut self) -> Result<ReviewPolicy, Failure> {
+        let workspace = self.workspace().await?;
+        let own = workspace.config(REVIEW_KEY);
+        let own = own.and_then(|it| serde_json::from_value(it.value.clone()).ok());
+        Ok(own.unwrap_or_default())
+    }
+
+    /// Writes down who did what, for whoever looks after the hub.
+    pub(super) async fn audit(&mut self, act: Act, subject: &str) -> Result<(), Failure> {
+        let (by, role) = (self.caller.actor.to_string(), self.caller.role);
+        Ok(self.tenant.audit((&by, role), act.name(), subject).await?)
+    }
+
+    /// Writes drafts down in the name of `by`: the only way in for what the hub writes itself.
+    ///
+    /// Every draft passes the guard, gets a time after everything the workspace knows, and is read back as a reader
+    /// would before it is appended.
+    pub(super) async fn record(
+        &mut self,
+        drafts: Vec<Stamped>,
+        by: &Actor,
+    ) -> Result<Vec<Recorded>, Failure> {
+        self.lock().await?;
+        let limit = Hlc {
+            wall: self.now.plus_millis(DRIFT_MAX_MS),
+            counter: u16::MAX,
+            node: NodeId::new(u128::MAX),
+        };
+        let seen = self.tenant.latest(limit).await?;
+        let batch = self.stamped(drafts, by, seen)?;
+        self.tenant.append(batch.clone()).await?;
+        Ok(batch)
+    }
+
+    fn stamped(
+        &mut self,
+        drafts: Vec<Stamped>,
+        by: &Actor,
+        seen: Option<Hlc>,
+    ) -> Result<Vec<Recorded>, Failure> {
+        let House { world, guard } = &mut self.house;
+        let mut clock = Clock {
+            node: world.node(),
+            now: self.now,
+            seen,
+            ids: world,
+        };
+        let mut batch = Vec::with_capacity(drafts.len());
+        for (id, draft) in drafts {
+            let (draft, admission) = guard.admit(draft, by)?;
+            let event = match id {
+                Some(id) => clock.stamp_as(id, draft, by, admission),
+                None => clock.stamp(draft, by, admission),
+            };
+            batch.push(checked(&Recorded::new(event))?);
+        }
+        Ok(batch)
+    }
+}
+
+/// What is written must be what a reader accepts.
+fn checked(recorded: &Recorded) -> Result<Recorded, Failure> {
+    let bytes = recorded.line().len();
+    if LINE_BYTES_MAX < bytes {
+        return Err(Failure::Usage(format!(
+            "this would take {bytes} bytes; an event has at most {LINE_BYTES_MAX}"
+        )));
+    }
+    Ok(Recorded::parse(recorded.line().as_bytes()).expect("a written line reads back"))
+}

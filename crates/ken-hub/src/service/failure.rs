@@ -1,0 +1,60 @@
+//! Why a use case gave no answer.
+
+use ken_core::decide::Refusal;
+use ken_core::id::EntryId;
+use ken_guard::Turned;
+
+use crate::database::DatabaseError;
+use crate::identity::Role;
+use crate::store::StoreError;
+
+/// Why a use case gave no answer. A refusal is a normal one.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The caller's role is too small.
+    #[error("{what} needs the role {needs}; yours is {has}")]
+    Forbidden {
+        what: &'static str,
+        needs: Role,
+        has: Role,
+    },
+    /// Only a person may.
+    #[error("{what} is for people; your token speaks for a program")]
+    PersonNeeded { what: &'static str },
+    /// A rule of the ledger says no.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The guard says no.
+    #[error(transparent)]
+    Turned(#[from] Turned),
+    /// What was asked makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    #[error("there is no {what} `{wanted}`")]
+    NotFound { what: &'static str, wanted: String },
+    #[error("`{wanted}` is the beginning of several ids")]
+    Ambiguous {
+        wanted: String,
+        candidates: Vec<EntryId>,
+    },
+    /// It contradicts what is there.
+    #[error("{0}")]
+    Conflict(String),
+    /// Only a person may see it yet.
+    #[error("{0} is set apart: nobody has looked at it yet; a curator sees it among what waits")]
+    SetApart(EntryId),
+    /// Work of ours did not end in order.
+    #[error("work inside the hub broke off: {0}")]
+    Inside(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+}
+
+impl Failure {
+    /// What was asked makes no sense; says why.
+    pub fn usage(why: impl ToString) -> Self {
+        Self::Usage(why.to_string())
+    }
+}

@@ -1,0 +1,257 @@
+//! What waits for a person: knowledge fit to reach the whole organisation, and what only an approval lets out.
+//!
+//! Both yes and no are events. Agents put forward by what they find and what comes of it; they never approve.
+
+use std::collections::BTreeSet;
+
+use ken_core::actor::Actor;
+use ken_core::content::Scope;
+use ken_core::decide::{self, Draft, Refusal};
+use ken_core::entry::Entry;
+use ken_core::event::{Channel, Event, RetractReason};
+use ken_core::facts::EntryFacts;
+use ken_core::id::EntryId;
+use ken_core::promotion::{Artifact, authors, has_held_wording, is_approved_only, is_kept, unfit};
+use ken_core::store::{Filter, Shelf};
+use ken_core::text::Note;
+use ken_core::workspace::Workspace;
+
+use super::{Desk, Failure};
+use crate::identity::Role;
+use crate::identity::audit::Act;
+use crate::store::After;
+
+/// Entries one page of the store has while all are read.
+const PAGE: u32 = 1_000;
+
+/// Entries of either sort that are told.
+const TOLD_MAX: usize = 200;
+
+/// An entry fit to reach the whole organisation.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    pub entry: Entry,
+    pub facts: EntryFacts,
+}
+
+/// An entry that waits for an approval.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    pub entry: Entry,
+    /// Who worded it: they may not approve it.
+    pub authors: BTreeSet<Actor>,
+    /// The digest of what is approved.
+    pub artifact: String,
+}
+
+/// What waits for a person.
+#[derive(Clone, Debug, Default)]
+pub struct Queue {
+    /// Fit to reach the whole organisation, the surest first.
+    pub fit: Vec<Candidate>,
+    /// Waiting for an approval before anybody is shown it.
+    pub waiting: Vec<Waiting>,
+}
+
+/// What somebody brings to approve an entry.
+#[derive(Clone, Debug, Default)]
+pub struct Approving {
+    /// The digest of the artifact they read.
+    pub artifact: Option<String>,
+    /// An SSH signature over it, for repositories that ask for one.
+    pub signature: Option<String>,
+    /// Whether they take upon themselves what is a matter of judgement.
+    pub despite: bool,
+}
+
+/// Lists what waits for a person.
+pub async fn queue(desk: &mut Desk) -> Result<Queue, Failure> {
+    desk.needs(Role::Curator, "seeing what waits")?;
+    let workspace = desk.workspace().await?;
+    let filter = Filter {
+        shelf: Shelf::All,
+        ..Filter::default()
+    };
+    let (mut queue, mut after) = (Queue::default(), None);
+    loop {
+        let page = desk
+            .tenant
+            .list(&filter, after.as_ref(), Some(PAGE))
+            .await?;
+        let is_last = page.len() < PAGE as usize;
+        after = page.last().map(After::of);
+        for entry in page {
+            desk.queue_up(&mut queue, entry, &workspace).await?;
+        }
+        let is_full = TOLD_MAX <= queue.fit.len() && TOLD_MAX <= queue.waiting.len();
+        if is_last || is_full {
+            break;
+        }
+    }
+    queue.fit.sort_by(|a, b| {
+        let mean = |it: &Candidate| it.facts.posterior.mean();
+        mean(b)
+            .total_cmp(&mean(a))
+            .then(a.entry.id.cmp(&b.entry.id))
+    });
+    queue.fit.truncate(TOLD_MAX);
+    queue.waiting.truncate(TOLD_MAX);
+    Ok(queue)
+}
+
+/// Lets an entry reach the whole organisation, or out to agents where it waits for an approval.
+pub async fn approve(desk: &mut Desk, wanted: &str, it: Approving) -> Result<Entry, Failure> {
+    desk.needs_person("approving")?;
+    desk.lock().await?;
+    let entry = desk.find(wanted).await?;
+    let history = desk.events_of(entry.id).await?;
+    let by = desk.caller.actor.clone();
+    let draft = match is_waiting(&entry, &history) {
+        true => {
+            check_artifact(&entry, it.artifact.as_deref())?;
+            let authors = authors(entry.id, history.iter());
+            let signature = it.signature.map(|text| text.trim().to_owned());
+            decide::approve(&entry, &authors, &by, signature)?
+        }
+        false => desk.widening(&entry, it.despite, &by).await?,
+    };
+    desk.settle(entry.id, draft, &by, Act::EntryApproved).await
+}
+
+/// Says that an entry stays where it is; what waits for an approval is taken back.
+pub async fn reject(desk: &mut Desk, wanted: &str, reason: Option<Note>) -> Result<Entry, Failure> {
+    desk.needs_person("rejecting")?;
+    desk.lock().await?;
+    let entry = desk.find(wanted).await?;
+    let history = desk.events_of(entry.id).await?;
+    let by = desk.caller.actor.clone();
+    let draft = match is_waiting(&entry, &history) {
+        true => decide::retract(&entry, RetractReason::Unwanted, Channel::Command, reason)?,
+        false if is_kept(&entry, &history) => return Err(Refusal::NothingChanges.into()),
+        false => decide::keep(&entry, &by)?,
+    };
+    desk.settle(entry.id, draft, &by, Act::EntryRejected).await
+}
+
+impl Desk {
+    /// Puts an entry where it waits, if it does.
+    async fn queue_up(
+        &mut self,
+        queue: &mut Queue,
+        entry: Entry,
+        workspace: &Workspace,
+    ) -> Result<(), Failure> {
+        let may_wait = entry.retracted.is_none() && is_approved_only(&entry);
+        if may_wait && !entry.quarantine.is_empty() && queue.waiting.len() < TOLD_MAX {
+            let history = self.events_of(entry.id).await?;
+            let artifact = Artifact::of(&entry).map(|it| it.digest());
+            if let Some(artifact) = artifact.filter(|_| is_waiting(&entry, &history)) {
+                let authors = authors(entry.id, history.iter());
+                queue.waiting.push(Waiting {
+                    authors,
+                    artifact,
+                    entry,
+                });
+            }
+            return Ok(());
+        }
+        let facts = EntryFacts::of(&entry, None, self.now);
+        if !may_be_fit(&entry, &facts, workspace) || TOLD_MAX <= queue.fit.len() {
+            return Ok(());
+        }
+        let against = self.opponent(entry.id, workspace).await?;
+        let history = self.events_of(entry.id).await?;
+        if against.is_none() && !is_kept(&entry, &history) {
+            queue.fit.push(Candidate { entry, facts });
+        }
+        Ok(())
+    }
+
+    /// Returns the draft that lets an entry reach the whole organisation, if it may.
+    async fn widening(
+        &mut self,
+        entry: &Entry,
+        despite: bool,
+        by: &Actor,
+    ) -> Result<Draft, Failure> {
+        if entry.scope.value == Scope::Thread {
+            return Err(Failure::Conflict(format!(
+                "{} belongs to a thread; promote it to its workspace first: `ken promote {}`",
+                entry.id, entry.id
+            )));
+        }
+        let workspace = self.workspace().await?;
+        if workspace.is_revoked(entry) {
+            return Err(Failure::Conflict(format!(
+                "whoever made {} was revoked",
+                entry.id
+            )));
+        }
+        let facts = EntryFacts::of(entry, None, self.now);
+        let against = self.opponent(entry.id, &workspace).await?;
+        let overridden = despite.then_some(by);
+        Ok(decide::widen(
+            entry,
+            &facts,
+            against,
+            Scope::Global,
+            overridden,
+        )?)
+    }
+
+    /// Returns an entry in use that contradicts this one, where nobody has decided yet.
+    async fn opponent(
+        &mut self,
+        id: EntryId,
+        workspace: &Workspace,
+    ) -> Result<Option<EntryId>, Failure> {
+        let against = self.against(&[id], workspace).await?;
+        for other in against.into_values().flatten() {
+            if self.entry(other).await.is_ok_and(|it| it.is_live()) {
+                return Ok(Some(other));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn events_of(&mut self, id: EntryId) -> Result<Vec<Event>, Failure> {
+        let history = self.tenant.history(id).await?;
+        Ok(history.into_iter().map(|it| it.event).collect())
+    }
+
+    async fn settle(
+        &mut self,
+        id: EntryId,
+        draft: Draft,
+        by: &Actor,
+        act: Act,
+    ) -> Result<Entry, Failure> {
+        self.record(vec![(None, draft)], by).await?;
+        self.audit(act, &id.to_string()).await?;
+        self.entry(id).await
+    }
+}
+
+/// Returns whether only an approval lets an entry out.
+fn is_waiting(entry: &Entry, history: &[Event]) -> bool {
+    is_approved_only(entry) && has_held_wording(entry, history.iter())
+}
+
+/// Returns whether nothing an entry says of itself keeps it from the whole organisation.
+fn may_be_fit(entry: &Entry, facts: &EntryFacts, workspace: &Workspace) -> bool {
+    entry.scope.value == Scope::Workspace
+        && !workspace.is_revoked(entry)
+        && unfit(entry, facts, None, Scope::Global).is_none()
+}
+
+/// Refuses the approval of something else than what was read.
+fn check_artifact(entry: &Entry, read: Option<&str>) -> Result<(), Failure> {
+    let artifact = Artifact::of(entry).ok_or(Refusal::NoContent(entry.id))?;
+    match read {
+        Some(read) if read != artifact.digest() => Err(Failure::Conflict(format!(
+            "{} reads otherwise now: look at it again and approve that",
+            entry.id
+        ))),
+        Some(_) | None => Ok(()),
+    }
+}

@@ -1,0 +1,292 @@
+//! Runs: opened, noted, closed. Notes lie in the workspace until the run ends; what follows from them is appended then.
+
+mod closing;
+mod matching;
+
+use std::collections::BTreeSet;
+
+use ken_core::actor::Actor;
+use ken_core::event::RunClosed;
+use ken_core::id::EntryId;
+use ken_core::run::accumulate::SCALE_MILLI;
+use ken_core::run::close::Ending;
+use ken_core::run::name::{self, IMPLICIT};
+use ken_core::run::written::{Closed, PastRun};
+use ken_core::run::{AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness};
+use ken_core::text::{Note as Words, Tag};
+use serde_json::Value;
+
+use super::reader::not_a_name;
+use super::{Desk, Failure, Reader};
+use crate::identity::Role;
+use crate::world::random;
+
+/// Milliseconds after its last note when a run that nobody closed counts as abandoned.
+const ABANDONED_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// Abandoned runs that are closed when another is opened; the others wait for the next.
+const SWEPT_MAX: u32 = 4;
+
+/// Open runs that are looked at.
+const OPEN_MAX: u32 = 1_000;
+
+/// Notes a run may have: an agent that asks for ever is told to begin another.
+const NOTES_MAX: usize = 10_000;
+
+/// Ended runs that are listed.
+const PAST_MAX: usize = 200;
+
+/// The agents of a run, and what is known of each.
+pub type Agents = Vec<(Actor, Member)>;
+
+/// A run to be opened.
+#[derive(Clone, Debug, Default)]
+pub struct NewRun {
+    /// Its name; made up where nobody gives one.
+    pub id: Option<String>,
+    pub agents: Agents,
+    pub witness: Witness,
+    pub thread: Option<Tag>,
+    pub task: Option<Words>,
+}
+
+/// What an agent found, and where.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    pub reader: Reader,
+    pub finding: Finding,
+}
+
+/// Opens a run. Some that nobody closed are closed first, as abandoned.
+pub async fn open(desk: &mut Desk, wish: NewRun) -> Result<Run, Failure> {
+    desk.needs(Role::Agent, "opening a run")?;
+    if AGENTS_MAX < wish.agents.len() {
+        return Err(Failure::Usage(format!(
+            "a run has at most {AGENTS_MAX} agents"
+        )));
+    }
+    let id = match wish.id {
+        Some(id) => id,
+        None => format!("R-{:010x}", random() >> 88),
+    };
+    if !name::is_name(&id) {
+        return Err(not_a_name(&id));
+    }
+    if id.starts_with(IMPLICIT) {
+        let told = format!("`{IMPLICIT}` begins the names of runs that Ken makes itself");
+        return Err(Failure::Usage(told));
+    }
+    desk.lock().await?;
+    desk.sweep().await?;
+    let by = desk.caller.actor.clone();
+    desk.house.guard.admit_text(&Value::from(id.clone()), &by)?;
+    let opened = Note::Opened {
+        run: id.clone(),
+        manner: Manner::Explicit,
+        witness: wish.witness,
+        thread: wish.thread,
+        task: wish.task,
+    };
+    let joined = wish.agents.into_iter().map(|(agent, member)| Note::Joined {
+        agent,
+        member: Member {
+            declared: true,
+            ..member
+        },
+    });
+    let notes = [opened].into_iter().chain(joined);
+    let notes = notes.map(|note| desk.admitted(desk.noted(note, &by)));
+    let notes = notes.collect::<Result<Vec<Noted>, Failure>>()?;
+    if !desk.begin_run(&id, &notes).await? {
+        return Err(Failure::Conflict(format!(
+            "a run `{id}` is open already, or was; give another name or none"
+        )));
+    }
+    run(desk, &id).await
+}
+
+/// Writes down what happened in an open run.
+///
+/// What agents saw and found is written by the hub itself; whoever keeps the run tells the rest.
+pub async fn note(desk: &mut Desk, id: &str, note: Note) -> Result<Run, Failure> {
+    desk.needs(Role::Agent, "writing to a run")?;
+    match &note {
+        Note::Joined { .. }
+        | Note::Shown { .. }
+        | Note::SawEverything { .. }
+        | Note::Said { .. }
+        | Note::Used { .. }
+        | Note::Ended { .. }
+        | Note::Gap => {}
+        Note::Opened { .. }
+        | Note::Pushed { .. }
+        | Note::Passed { .. }
+        | Note::Added { .. }
+        | Note::Observed { .. } => {
+            return Err(Failure::usage(
+                "the hub writes that note itself; send joined, shown, saw_everything, said, used, ended or gap",
+            ));
+        }
+    }
+    desk.needs_run(id).await?;
+    let by = desk.caller.actor.clone();
+    desk.note_run(id, note, &by).await?;
+    run(desk, id).await
+}
+
+/// Writes down what an agent found, and which entries say so already.
+pub async fn observe(desk: &mut Desk, it: Observation) -> Result<Run, Failure> {
+    desk.needs(Role::Agent, "recording a finding")?;
+    let Observation { reader, finding } = it;
+    let beyond = |milli: u16| SCALE_MILLI < milli;
+    if beyond(finding.severity_milli) || beyond(finding.confidence_milli) {
+        return Err(Failure::usage("severity and confidence go from 0 to 10"));
+    }
+    if let Some(run) = &reader.run {
+        desk.needs_run(run).await?;
+    }
+    let says: BTreeSet<EntryId> = desk.entries_saying(&finding.statement).await?;
+    let id = desk.run_of(&reader).await?;
+    let note = Note::Observed {
+        agent: reader.agent.clone(),
+        finding: Box::new(finding),
+        says,
+    };
+    desk.note_run(&id, note, &reader.agent).await?;
+    run(desk, &id).await
+}
+
+/// Closes a run and appends everything that follows from it.
+pub async fn close(desk: &mut Desk, id: &str, ending: &Ending) -> Result<Closed, Failure> {
+    desk.needs(Role::Agent, "closing a run")?;
+    desk.lock().await?;
+    desk.needs_run(id).await?;
+    let by = desk.caller.actor.clone();
+    desk.end_run(id, ending, &by).await
+}
+
+/// Returns an open run.
+pub async fn run(desk: &mut Desk, id: &str) -> Result<Run, Failure> {
+    desk.needs_run(id).await?;
+    let run = desk.open_run(id).await?;
+    run.ok_or_else(|| no_run(id))
+}
+
+/// Returns every run that somebody opened, the oldest first.
+pub async fn open_runs(desk: &mut Desk) -> Result<Vec<Run>, Failure> {
+    desk.all_open(|id| !id.starts_with(IMPLICIT)).await
+}
+
+/// Returns the runs that ended, the latest first.
+pub async fn past_runs(desk: &mut Desk) -> Result<Vec<PastRun>, Failure> {
+    let mut runs = desk.ended_runs(None).await?;
+    runs.reverse();
+    runs.truncate(PAST_MAX);
+    Ok(runs)
+}
+
+fn no_run(id: &str) -> Failure {
+    let (what, wanted) = ("open run", id.to_owned());
+    Failure::NotFound { what, wanted }
+}
+
+impl Desk {
+    /// Returns an open run; `None` where there is none of that name.
+    pub(super) async fn open_run(&mut self, id: &str) -> Result<Option<Run>, Failure> {
+        match name::is_name(id) {
+            true => self.read_run(id).await,
+            false => Ok(None),
+        }
+    }
+
+    /// Returns the runs that ended, since a time if one is given, in the order they did.
+    pub(super) async fn ended_runs(
+        &mut self,
+        since: Option<ken_core::time::Timestamp>,
+    ) -> Result<Vec<PastRun>, Failure> {
+        let since = since.map(|it| it.to_string());
+        let ended = self.tenant.of_type("run.closed", since.as_deref()).await?;
+        let past = ended.iter().filter_map(|recorded| {
+            let closed = recorded.event.get::<RunClosed>()?.clone();
+            Some(PastRun {
+                closed,
+                at: recorded.event.at.wall,
+                by: recorded.event.by.clone(),
+            })
+        });
+        Ok(past.collect())
+    }
+
+    /// Returns the open runs whose names are `wanted`.
+    async fn all_open(&mut self, wanted: fn(&str) -> bool) -> Result<Vec<Run>, Failure> {
+        let mut runs = Vec::new();
+        for open in self.tenant.open_runs(OPEN_MAX).await? {
+            if wanted(&open.id) {
+                runs.extend(self.read_run(&open.id).await?);
+            }
+        }
+        Ok(runs)
+    }
+
+    async fn needs_run(&mut self, id: &str) -> Result<(), Failure> {
+        match name::is_name(id) && self.is_run_open(id).await? {
+            true => Ok(()),
+            false => Err(no_run(id)),
+        }
+    }
+
+    /// Adds a note to an open run, as the guard lets it in.
+    pub(super) async fn note_run(
+        &mut self,
+        id: &str,
+        note: Note,
+        by: &Actor,
+    ) -> Result<(), Failure> {
+        let noted = self.admitted(self.noted(note, by))?;
+        match self.add_note(id, &noted).await? {
+            None => Err(no_run(id)),
+            Some(count) if count <= NOTES_MAX => Ok(()),
+            Some(_) => Err(Failure::Conflict(format!(
+                "run `{id}` has {NOTES_MAX} notes already: close it and open another"
+            ))),
+        }
+    }
+
+    pub(super) fn noted(&self, note: Note, by: &Actor) -> Noted {
+        Noted {
+            at: self.now,
+            by: by.clone(),
+            note,
+        }
+    }
+
+    /// Notes are kept too: no secret gets into one.
+    pub(super) fn admitted(&self, noted: Noted) -> Result<Noted, Failure> {
+        let guard = &self.house.guard;
+        let mut told = serde_json::to_value(&noted).unwrap_or_default();
+        let noted = match guard.redact_told(&mut told) {
+            // Where the marker does not fit, the note is scanned, and refused, as it was.
+            true => serde_json::from_value(told).unwrap_or(noted),
+            false => noted,
+        };
+        let told = serde_json::to_value(&noted).unwrap_or_default();
+        guard.admit_text(&told, &noted.by)?;
+        Ok(noted)
+    }
+
+    /// Closes some runs nobody has written to for long. Nobody saw their end, so nobody knows what else was shown.
+    async fn sweep(&mut self) -> Result<(), Failure> {
+        let by = self.caller.actor.clone();
+        let before = self.now.millis().saturating_sub(ABANDONED_AFTER_MS);
+        let before = ken_core::time::Timestamp::from_millis(before);
+        for open in self.tenant.open_runs(SWEPT_MAX).await? {
+            let id = open.id;
+            let run = self.read_run(&id).await?;
+            if run.is_some_and(|it| it.last < before) {
+                self.note_run(&id, Note::Gap, &by).await?;
+                self.end_run(&id, &Ending::abandoned(), &by).await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! Runs under way: what was shown and used, note by note, until closing them makes an event of it.
+
+use ken_core::time::Timestamp;
+use sqlx::postgres::PgRow;
+
+use super::{StoreError, column};
+use crate::database::{Tenant, millis, now, timestamp, without_nul};
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRun {
+    pub id: String,
+    pub by: String,
+    pub opened_at: Timestamp,
+    pub closed_at: Option<Timestamp>,
+}
+
+impl Tenant {
+    /// Opens a run; says `false` if there is one of that name.
+    pub async fn open_run(&mut self, id: &str, by: &str) -> Result<bool, StoreError> {
+        let key = self.key();
+        let made =
+            sqlx::query("INSERT INTO ken.runs VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING")
+                .bind(key)
+                .bind(without_nul(id))
+                .bind(without_nul(by))
+                .bind(millis(now()))
+                .execute(self.connection())
+                .await?;
+        Ok(made.rows_affected() == 1)
+    }
+
+    /// Returns a run, held until this transaction ends, so that notes are numbered one after the other.
+    pub async fn run(&mut self, id: &str) -> Result<Option<OpenRun>, StoreError> {
+        let key = self.key();
+        let query = "SELECT id, by, opened_at, closed_at FROM ken.runs
+             WHERE workspace_id = $1 AND id = $2 FOR NO KEY UPDATE";
+        let row = sqlx::query(query)
+            .bind(key)
+            .bind(without_nul(id))
+            .fetch_optional(self.connection())
+            .await?;
+        row.as_ref().map(run).transpose()
+    }
+
+    /// Returns up to `limit` runs that are open, the oldest first.
+    pub async fn open_runs(&mut self, limit: u32) -> Result<Vec<OpenRun>, StoreError> {
+        let key = self.key();
+        let query = "SELECT id, by, opened_at, closed_at FROM ken.runs
+             WHERE workspace_id = $1 AND closed_at IS NULL ORDER BY opened_at, id LIMIT $2";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(i64::from(limit))
+            .fetch_all(self.connection())
+            .await?;
+        rows.iter().map(run).collect()
+    }
+
+    /// Adds notes to a run that is open; says `false` if it is not.
+    pub async fn note_run(&mut self, id: &str, notes: &[String]) -> Result<bool, StoreError> {
+        let open = self.run(id).await?;
+        if open.is_none_or(|run| run.closed_at.is_some()) {
+            return Ok(false);
+        }
+        let key = self.key();
+        let notes: Vec<String> = notes.iter().map(|note| without_nul(note)).collect();
+        sqlx::query(
+            "INSERT INTO ken.run_notes (workspace_id, run, n, note)
+             SELECT $1, $2, (SELECT coalesce(max(n), 0) FROM ken.run_notes WHERE workspace_id = $1 AND run = $2) + ord, note
+             FROM unnest($3::text[]) WITH ORDINALITY AS u (note, ord)",
+        )
+        .bind(key)
+        .bind(without_nul(id))
+        .bind(notes)
+        .execute(self.connection())
+        .await?;
+        Ok(true)
+    }
+
+    /// Returns the notes of a run, in their order.
+    pub async fn run_notes(&mut self, id: &str) -> Result<Vec<String>, StoreError> {
+        let key = self.key();
+        let query =
+            "SELECT note FROM ken.run_notes WHERE workspace_id = $1 AND run = $2 ORDER BY n";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(without_nul(id))
+            .fetch_all(self.connection())
+            .await?;
+        rows.iter().map(|row| column(row, 0)).collect()
+    }
+
+    /// Closes a run and forgets its notes: what they come to is an event now. Says `false` if it is not open.
+    pub async fn close_run(&mut self, id: &str) -> Result<bool, StoreError> {
+        let key = self.key();
+        let closed = sqlx::query(
+            "UPDATE ken.runs SET closed_at = $3 WHERE workspace_id = $1 AND id = $2 AND closed_at IS NULL",
+        )
+        .bind(key)
+        .bind(without_nul(id))
+        .bind(millis(now()))
+        .execute(self.connection())
+        .await?;
+        if closed.rows_affected() == 0 {
+            return Ok(false);
+        }
+        sqlx::query("DELETE FROM ken.run_notes WHERE workspace_id = $1 AND run = $2")
+            .bind(key)
+            .bind(without_nul(id))
+            .execute(self.connection())
+            .await?;
+        Ok(true)
+    }
+}
+
+fn run(row: &PgRow) -> Result<OpenRun, StoreError> {
+    Ok(OpenRun {
+        id: column(row, 0)?,
+        by: column(row, 1)?,
+        opened_at: timestamp(column(row, 2)?),
+        closed_at: column::<Option<i64>>(row, 3)?.map(timestamp),
+    })
+}

@@ -1,0 +1,301 @@
+//! Entries that may answer a question: by their words, by what they mean, and both together, in one statement.
+//!
+//! Says how well a text answers and nothing else; which of them are shown is decided with `ken_core::answer`. A workspace
+//! is read whole: at its size exact beats any index, and no other workspace's rows are near.
+
+use ken_core::answer::{Candidate, Least};
+use ken_core::store::Filter;
+use ken_core::words::query_words;
+use pgvector::HalfVector;
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Postgres, QueryBuilder};
+use uuid::Uuid;
+
+use super::read::{entry_of, push_condition};
+use super::rows::{model, vector_of};
+use super::{StoreError, column};
+use crate::database::{OrganisationTx, Tenant, without_nul};
+use crate::identity::{OrganisationId, WorkspaceId};
+
+/// Words of a query that count.
+const WORDS_MAX: usize = 48;
+
+/// How often a repeated word counts at most.
+const TIMES_MAX: usize = 3;
+
+/// Bytes of a query whose meaning is looked for; what comes later says little more.
+const QUERY_BYTES_MAX: usize = 16 << 10;
+
+/// Entries taken from each side of an organisation-wide search.
+const PER_SIDE: i64 = 200;
+
+/// How two lists of words are compared, with `read` (entry, words, length, cosine, anchored, wanted) and `asked` (ord,
+/// query, times) in front and `$blend` behind: BM25, with `ts_rank` for how often and where a word stands. A word tells the
+/// more, the fewer entries have it; what part of the query an entry covers is counted by that.
+macro_rules! ranked {
+    () => {
+        ", counted AS (
+    SELECT count(*)::float8 AS n, greatest(avg(length), 1)::float8 AS average,
+        min(cosine) FILTER (WHERE wanted) AS low, max(cosine) FILTER (WHERE wanted) AS high
+    FROM read
+), had AS MATERIALIZED (
+    SELECT r.entry, a.ord, a.times, r.length,
+        1.644934 * ts_rank('{0.5, 0.5, 1, 1}', r.words, a.query)::float8 AS often
+    FROM read r JOIN asked a ON r.words @@ a.query
+), weighed AS (
+    SELECT a.ord, ln(1 + (c.n - coalesce(h.n, 0) + 0.5) / (coalesce(h.n, 0) + 0.5)) AS weight
+    FROM asked a CROSS JOIN counted c
+        LEFT JOIN (SELECT ord, count(*)::float8 AS n FROM had GROUP BY ord) AS h ON h.ord = a.ord
+), worded AS (
+    SELECT h.entry,
+        sum(w.weight * h.times * h.often * 2.2 / (h.often + 1.2 * (0.25 + 0.75 * h.length / c.average))) AS keywords,
+        sum(w.weight) / nullif((SELECT sum(weight) FROM weighed), 0) AS coverage
+    FROM had h JOIN weighed w ON w.ord = h.ord CROSS JOIN counted c
+    GROUP BY h.entry
+), blended AS (
+    SELECT r.entry, r.anchored, coalesce(k.keywords, 0) AS keywords, coalesce(k.coverage, 0) AS coverage,
+        coalesce(r.cosine, 0) AS cosine,
+        coalesce(k.keywords / nullif(max(k.keywords) OVER (), 0), 0) AS by_words,
+        coalesce((r.cosine - c.low) / nullif(c.high - c.low, 0), 0) AS by_meaning
+    FROM read r CROSS JOIN counted c LEFT JOIN worded k ON k.entry = r.entry
+    WHERE r.wanted
+)"
+    };
+}
+
+/// The whole question to an organisation. Both keys of an entry are one name while entries are compared, so that what
+/// compares them need not know that they come from several workspaces. Words are letters and digits, so none of them
+/// can end the quotes it stands in.
+const GLOBAL: &str = concat!(
+    "WITH asked AS (
+    SELECT ord, plainto_tsquery('ken.words', word) AS query, times::float8
+    FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS u (word, times, ord)
+), found AS MATERIALIZED (
+    (SELECT s.workspace_id, s.entry FROM ken.global_entries s
+     WHERE s.organisation_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.vector IS NOT NULL
+     ORDER BY s.vector <=> $5::halfvec LIMIT $8)
+    UNION
+    (SELECT s.workspace_id, s.entry FROM ken.global_entries s
+     WHERE s.organisation_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.words @@ to_tsquery('ken.words', $7)
+     ORDER BY ts_rank(s.words, to_tsquery('ken.words', $7)) DESC LIMIT $8)
+), read AS MATERIALIZED (
+    SELECT s.workspace_id::text || ' ' || s.entry AS entry, s.words, s.length,
+        CASE WHEN s.model = $6 THEN 1 - (s.vector <=> $5::halfvec) END AS cosine,
+        false AS anchored, true AS wanted
+    FROM found f JOIN ken.global_entries s
+        ON s.organisation_id = $3 AND s.workspace_id = f.workspace_id AND s.entry = f.entry
+)",
+    ranked!(),
+    "
+SELECT s.json, keywords, coverage, cosine, relevance, anchored, s.workspace_id
+FROM (
+    SELECT *, (1 - $9) * by_words + $9 * by_meaning AS relevance FROM blended
+    WHERE $10 <= cosine OR $11 <= coverage ORDER BY relevance DESC, entry LIMIT $12
+) AS best JOIN ken.global_entries s ON s.organisation_id = $3
+    AND s.workspace_id = split_part(best.entry, ' ', 1)::uuid AND s.entry = split_part(best.entry, ' ', 2)
+ORDER BY relevance DESC, best.entry"
+);
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'a> {
+    pub text: &'a str,
+    /// Which live entries count.
+    pub filter: &'a Filter,
+    /// Files and folders whose entries answer whatever they say.
+    pub paths: &'a [String],
+    /// How well others must answer.
+    pub least: Least,
+    pub limit: u32,
+}
+
+/// An entry of the organisation that may answer, and the workspace it was learnt in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Elsewhere {
+    pub workspace: WorkspaceId,
+    pub candidate: Candidate,
+}
+
+/// A question as the database is asked it.
+struct Asked {
+    words: Vec<String>,
+    times: Vec<i32>,
+    vector: Option<HalfVector>,
+    /// What meaning counts beside words; nothing where the question means nothing to the model.
+    blend: f64,
+}
+
+impl Asked {
+    fn new(text: &str) -> Result<Self, StoreError> {
+        let text = &text[..text.floor_char_boundary(QUERY_BYTES_MAX)];
+        let words = query_words(text).into_iter().take(WORDS_MAX);
+        let times = |times: usize| i32::try_from(times.min(TIMES_MAX)).unwrap_or(1);
+        let (words, times) = words
+            .map(|(word, n)| (without_nul(&word), times(n)))
+            .unzip();
+        let vector = vector_of(text)?;
+        Ok(Self {
+            words,
+            times,
+            blend: if vector.is_some() { model().blend } else { 0.0 },
+            vector,
+        })
+    }
+
+    /// Begins a statement with the words that are asked for.
+    fn push_words(&self, query: &mut QueryBuilder<Postgres>) {
+        query.push("WITH asked AS (SELECT ord, plainto_tsquery('ken.words', word) AS query, times::float8 FROM unnest(");
+        query.push_bind(self.words.clone()).push("::text[], ");
+        query.push_bind(self.times.clone());
+        query.push("::integer[]) WITH ORDINALITY AS u (word, times, ord))");
+    }
+
+    /// Says how near a row's vector is.
+    fn push_cosine(&self, query: &mut QueryBuilder<Postgres>) {
+        query
+            .push("CASE WHEN s.model = ")
+            .push_bind(model().id.to_string());
+        query
+            .push(" THEN 1 - (s.vector <=> ")
+            .push_bind(self.vector.clone());
+        query.push("::halfvec) END AS cosine");
+    }
+
+    /// Says how both sides are blended.
+    fn push_relevance(&self, query: &mut QueryBuilder<Postgres>) {
+        query.push(format_args!(
+            "{} * by_words + {} * by_meaning AS relevance",
+            1.0 - self.blend,
+            self.blend
+        ));
+    }
+}
+
+impl Tenant {
+    /// Returns the entries of the workspace that may answer `query`: those of its paths first, then the best.
+    pub async fn candidates(&mut self, query: &Query<'_>) -> Result<Vec<Candidate>, StoreError> {
+        let asked = Asked::new(query.text)?;
+        let mut sql = QueryBuilder::new("");
+        asked.push_words(&mut sql);
+        sql.push(", read AS MATERIALIZED (SELECT s.entry, s.words, s.length, ");
+        asked.push_cosine(&mut sql);
+        push_anchored(&mut sql, query.paths);
+        let is_filtered = *query.filter != Filter::default();
+        match is_filtered {
+            true => {
+                sql.push(", (true");
+                push_condition(&mut sql, query.filter);
+                sql.push(") AS wanted FROM ken.searchable s JOIN ken.entries e ON e.workspace_id = s.workspace_id AND e.id = s.entry");
+            }
+            false => drop(sql.push(", true AS wanted FROM ken.searchable s")),
+        }
+        let key = self.key();
+        sql.push(" WHERE s.workspace_id = ").push_bind(key);
+        sql.push(")").push(ranked!());
+        sql.push(
+            " SELECT e.json, keywords, coverage, cosine, relevance, anchored FROM (SELECT *, ",
+        );
+        asked.push_relevance(&mut sql);
+        sql.push(" FROM blended WHERE anchored OR ")
+            .push_bind(query.least.cosine);
+        sql.push(" <= cosine OR ").push_bind(query.least.coverage);
+        sql.push(" <= coverage ORDER BY anchored DESC, relevance DESC, entry LIMIT ");
+        sql.push_bind(i64::from(query.limit));
+        sql.push(") AS best JOIN ken.entries e ON e.workspace_id = ")
+            .push_bind(key);
+        sql.push(" AND e.id = best.entry ORDER BY anchored DESC, relevance DESC, entry");
+        let rows = sql.build().fetch_all(self.connection()).await?;
+        rows.iter().map(candidate).collect()
+    }
+
+    /// Returns what other workspaces of the organisation know that may answer `query`, the best first.
+    ///
+    /// Of the query only its words, `least` and `limit` count: what is shown to all is filed by none of the rest.
+    pub async fn global_candidates(
+        &mut self,
+        query: &Query<'_>,
+    ) -> Result<Vec<Elsewhere>, StoreError> {
+        let (organisation, own) = (self.organisation(), Some(self.key()));
+        global(self.connection(), organisation, own, query).await
+    }
+}
+
+impl OrganisationTx {
+    /// Returns what workspaces of the organisation know that may answer `query`, the best first.
+    pub async fn global_candidates(
+        &mut self,
+        query: &Query<'_>,
+    ) -> Result<Vec<Elsewhere>, StoreError> {
+        let organisation = self.id();
+        global(self.connection(), organisation, None, query).await
+    }
+}
+
+/// Asks the projection all workspaces share: the nearest by its graph, the best worded by its index, then both compared
+/// as in a workspace, words weighed by how many of those found have them.
+async fn global(
+    connection: &mut PgConnection,
+    organisation: OrganisationId,
+    but: Option<Uuid>,
+    query: &Query<'_>,
+) -> Result<Vec<Elsewhere>, StoreError> {
+    let asked = Asked::new(query.text)?;
+    let any: Vec<String> = asked.words.iter().map(|word| format!("'{word}'")).collect();
+    let rows = sqlx::query(GLOBAL)
+        .bind(&asked.words)
+        .bind(&asked.times)
+        .bind(organisation.0)
+        .bind(but)
+        .bind(&asked.vector)
+        .bind(model().id.as_ref())
+        .bind(any.join(" | "))
+        .bind(PER_SIDE)
+        .bind(asked.blend)
+        .bind(query.least.cosine)
+        .bind(query.least.coverage)
+        .bind(i64::from(query.limit))
+        .fetch_all(connection)
+        .await?;
+    let read = |row: &PgRow| {
+        Ok(Elsewhere {
+            workspace: WorkspaceId(column(row, 6)?),
+            candidate: candidate(row)?,
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Says whether a row is about one of the paths: at it, below it, or at a folder around it.
+fn push_anchored(sql: &mut QueryBuilder<Postgres>, paths: &[String]) {
+    if paths.is_empty() {
+        sql.push(", false AS anchored");
+        return;
+    }
+    let paths = paths
+        .iter()
+        .map(|path| without_nul(path.trim_end_matches('/')));
+    let paths: Vec<String> = paths.collect();
+    let around = paths.iter().flat_map(|path| around(path));
+    let around: Vec<String> = around.map(str::to_owned).collect();
+    let below: Vec<String> = paths.iter().map(|path| format!("{path}/")).collect();
+    sql.push(", (s.paths && ").push_bind(around);
+    sql.push(" OR EXISTS (SELECT FROM unnest(s.paths) AS u (path), unnest(")
+        .push_bind(below);
+    sql.push(") AS f (folder) WHERE starts_with(path, folder))) AS anchored");
+}
+
+/// Returns `path` and the folders around it, the nearest first.
+fn around(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |path| Some(path.rsplit_once('/')?.0))
+}
+
+fn candidate(row: &PgRow) -> Result<Candidate, StoreError> {
+    Ok(Candidate {
+        entry: entry_of(row)?,
+        keywords: column(row, 1)?,
+        coverage: column(row, 2)?,
+        cosine: column(row, 3)?,
+        relevance: column(row, 4)?,
+        anchored: column(row, 5)?,
+    })
+}

@@ -1,0 +1,13 @@
+//! The hub's store against a real PostgreSQL: the story, the laws, tenants, the schema, writers beside each other.
+
+#![cfg(test)]
+
+mod laws;
+mod migrations;
+mod schema;
+mod search;
+mod story;
+mod tenancy;
+mod together;
+mod waiting;
+mod world;

@@ -1,0 +1,201 @@
+//! Every migration on a filled database, twice over, by two at once, and what is refused.
+
+use ken_core::store::Store as _;
+use ken_hub::database::{Database, DatabaseError, MIGRATIONS, Settings};
+use ken_testkit::build::Scribe;
+use ken_testkit::postgres::{self, Postgres};
+use tokio::runtime::Runtime;
+
+use crate::world::World;
+
+/// What each version brought, filled with two tenants' rows; the owner is a superuser here and sees everything.
+const FILL: [&str; 5] = [
+    "INSERT INTO ken.organisations (id, name, created_at) SELECT o, 'o' || n, 1 FROM tenants;
+     INSERT INTO ken.workspaces (organisation_id, id, name, created_at) SELECT o, w, 'w', 1 FROM tenants;
+     INSERT INTO ken.tokens VALUES ((SELECT min(o::text)::uuid FROM tenants), gen_random_uuid(), 'h', 'n', 'agent:x', 'agent', NULL, 1);
+     INSERT INTO ken.idempotency SELECT o, 'key', 'd', 200, 'text/plain', 'b', 1, 2 FROM tenants;
+     INSERT INTO ken.audit SELECT w, gen_random_uuid(), 1, 'human:ann', 'admin', 'made', 'w' FROM tenants;",
+    "INSERT INTO ken.events SELECT w, s, gen_random_uuid(), '2026', 'entry.cited', false, repeat('x', 3000) FROM tenants, generate_series(1, 200) s;
+     INSERT INTO ken.subjects SELECT w, 'L-0000000' || s % 10, s FROM tenants, generate_series(1, 200) s;
+     INSERT INTO ken.orders SELECT w, gen_random_uuid(), gen_random_uuid() FROM tenants;
+     INSERT INTO ken.remembered SELECT w, gen_random_uuid() FROM tenants;
+     INSERT INTO ken.moved SELECT w, 1000, gen_random_uuid() FROM tenants;",
+    "INSERT INTO ken.entries SELECT w, 'L-0000000' || s, 'semantic', 'learning', 'candidate', NULL, NULL, '2026', '2026',
+         true, true, false, false, false, false, '{a,b/c}', '{}' FROM tenants, generate_series(0, 9) s;
+     INSERT INTO ken.searchable SELECT w, 'L-0000000' || s, to_tsvector('ken.words', 'charging twice'), 2, '{src/a.rs}', 'm', NULL
+         FROM tenants, generate_series(0, 9) s;
+     INSERT INTO ken.workspace_states SELECT w, '{}' FROM tenants;",
+    "INSERT INTO ken.global_entries SELECT o, w, 'L-00000000', '{}', to_tsvector('ken.words', 'charging'), 1, 'm', NULL FROM tenants;",
+    "INSERT INTO ken.runs SELECT w, 'r', 'agent:x', 1 FROM tenants;
+     INSERT INTO ken.run_notes SELECT w, 'r', 1, 'note' FROM tenants;
+     INSERT INTO ken.held SELECT w, gen_random_uuid(), '', 'why', 'agent:x', 1 FROM tenants;",
+];
+
+const TENANTS: &str = "CREATE TABLE tenants AS SELECT gen_random_uuid() AS o, gen_random_uuid() AS w, n FROM generate_series(1, 2) n";
+
+/// Says of every table how many rows it has and what they are.
+fn digests(database: &postgres::Database) -> Vec<String> {
+    let tables = "SELECT relname FROM pg_class WHERE relnamespace = 'ken'::regnamespace
+        AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'migrations'";
+    let tables = database.sql(tables);
+    let digest = |table| {
+        database.sql(&format!(
+            "SELECT '{table}', count(*), md5(coalesce(string_agg(t::text, ',' ORDER BY t::text), '')) FROM ken.{table} t"
+        ))
+    };
+    tables.lines().map(digest).collect()
+}
+
+fn runtime() -> Runtime {
+    Runtime::new().unwrap()
+}
+
+#[test]
+fn each_migration_keeps_every_row_of_a_database_filled_at_the_version_before() {
+    assert_eq!(
+        FILL.len(),
+        MIGRATIONS.len(),
+        "a new migration needs rows to be tested with"
+    );
+    let (runtime, database) = (runtime(), Postgres::shared().database());
+    database.sql(TENANTS);
+    for (at, fill) in FILL.iter().enumerate() {
+        let before = match at {
+            0 => Vec::new(),
+            _ => digests(&database),
+        };
+        let done = runtime
+            .block_on(Database::migrate_to(database.url(), at + 1))
+            .unwrap();
+        assert_eq!(done, [MIGRATIONS[at].name]);
+        let after = digests(&database);
+        for line in &before {
+            assert!(
+                after.contains(line),
+                "{} changed {line}",
+                MIGRATIONS[at].name
+            );
+        }
+        database.sql(fill);
+        let filled = digests(&database);
+        assert!(filled.iter().all(|it| !it.contains("|0|")), "{filled:?}");
+    }
+    // What was filled that way is a database the hub works with.
+    let again = runtime.block_on(Database::migrate(database.url())).unwrap();
+    assert!(again.is_empty());
+    let connected = runtime
+        .block_on(Database::connect(&Settings::new(database.url())))
+        .unwrap();
+    runtime.block_on(connected.pool().close());
+}
+
+#[test]
+fn two_who_migrate_at_once_run_everything_once() {
+    let (runtime, database) = (runtime(), Postgres::shared().database());
+    let url = database.url();
+    let (a, b) =
+        runtime.block_on(async { tokio::join!(Database::migrate(url), Database::migrate(url)) });
+    let (a, b) = (a.unwrap(), b.unwrap());
+    assert_eq!(a.len() + b.len(), MIGRATIONS.len());
+    assert!(a.is_empty() || b.is_empty());
+}
+
+#[test]
+fn a_database_that_is_behind_ahead_or_edited_is_refused() {
+    let (runtime, database) = (runtime(), Postgres::shared().database());
+    let url = database.url();
+    let connect = || runtime.block_on(Database::connect(&Settings::new(url)));
+    let last = MIGRATIONS.len();
+    runtime
+        .block_on(Database::migrate_to(url, last - 1))
+        .unwrap();
+    let refused = connect().unwrap_err();
+    assert!(
+        matches!(refused, DatabaseError::Behind { .. }),
+        "{refused:?}"
+    );
+    runtime.block_on(Database::migrate(url)).unwrap();
+    database.sql("UPDATE ken.migrations SET digest = 'x' WHERE version = 2");
+    for refused in [
+        connect().unwrap_err(),
+        runtime.block_on(Database::migrate(url)).unwrap_err(),
+    ] {
+        assert!(
+            matches!(refused, DatabaseError::Edited { name: "0002_log" }),
+            "{refused:?}"
+        );
+    }
+    database.sql("UPDATE ken.migrations SET version = 99 WHERE version = 2; INSERT INTO ken.migrations VALUES (98, 'x', 'x', 0)");
+    for refused in [
+        connect().unwrap_err(),
+        runtime.block_on(Database::migrate(url)).unwrap_err(),
+    ] {
+        assert!(
+            matches!(refused, DatabaseError::Ahead { .. }),
+            "{refused:?}"
+        );
+    }
+}
+
+#[test]
+fn an_owner_who_is_no_superuser_can_run_it() {
+    let (runtime, database) = (runtime(), Postgres::shared().database());
+    let owner = format!("owner_{}", database.name());
+    database.sql(&format!(
+        "CREATE ROLE {owner} LOGIN CREATEROLE; ALTER DATABASE {} OWNER TO {owner}; GRANT CREATE ON SCHEMA public TO {owner};
+         DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'ken_app') THEN CREATE ROLE ken_app NOLOGIN; END IF; END $$;
+         GRANT ken_app TO {owner} WITH ADMIN OPTION",
+        database.name()
+    ));
+    let url = database
+        .url()
+        .replacen("postgres@", &format!("{owner}@"), 1);
+    let done = runtime.block_on(Database::migrate(&url)).unwrap();
+    assert_eq!(done.len(), MIGRATIONS.len());
+    let hub = runtime
+        .block_on(Database::connect(&Settings::new(&url)))
+        .unwrap();
+    let (_, proposal) = Scribe::new(1).propose("Charge only once");
+    runtime.block_on(async {
+        let organisation = hub
+            .create_organisation(&"o".parse().unwrap())
+            .await
+            .unwrap()
+            .unwrap();
+        let mut transaction = hub.organisation(organisation).await.unwrap();
+        let workspace = transaction
+            .create_workspace(&"w".parse().unwrap())
+            .await
+            .unwrap()
+            .unwrap();
+        transaction.commit().await.unwrap();
+        let mut tenant = hub.tenant(organisation, workspace).await.unwrap();
+        tenant.append(vec![proposal]).await.unwrap();
+        tenant.commit().await.unwrap();
+        hub.pool().close().await;
+    });
+    // Forced: its owner sees that there are workspaces, and nothing anybody wrote.
+    let seen = |table: &str| {
+        let sql = format!("SET ROLE {owner}; SELECT count(*) FROM ken.{table}");
+        database
+            .sql(&sql)
+            .lines()
+            .last()
+            .map(str::to_owned)
+            .unwrap_or_default()
+    };
+    assert_eq!(
+        ["workspaces", "events", "entries", "searchable"].map(seen),
+        ["1", "0", "0", "0"]
+    );
+    database.sql(&format!(
+        "REASSIGN OWNED BY {owner} TO postgres; DROP OWNED BY {owner}; DROP ROLE {owner}"
+    ));
+}
+
+#[test]
+fn what_the_tests_copy_is_what_migrating_makes() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    assert_eq!(workspace.state().unwrap().entries.len(), 0);
+}

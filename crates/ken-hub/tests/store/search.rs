@@ -1,0 +1,470 @@
+//! What a workspace's search and an organisation's find, and in which order.
+
+use ken_core::answer::{Candidate, Least};
+use ken_core::content::Scope;
+use ken_core::event::{
+    ApprovalGranted, ArchiveReason, Archived, Body, Channel, OriginRevoked, Recorded,
+    RetractReason, Retracted, Revised, Switch,
+};
+use ken_core::id::{EntryId, EventId};
+use ken_core::kind::Kind;
+use ken_core::source::Source;
+use ken_core::store::{Filter, Store as _};
+use ken_embed::{Embedder as _, StaticTable};
+use ken_hub::store::{Elsewhere, Query};
+use ken_testkit::build::Scribe;
+
+use crate::world::{Blocking, World};
+
+fn append(workspace: &Blocking, copies: &[Recorded]) {
+    workspace
+        .ask(async |tenant| tenant.append(copies.to_vec()).await)
+        .unwrap();
+}
+
+struct Asked<'a> {
+    text: &'a str,
+    filter: Filter,
+    paths: Vec<String>,
+    least: Least,
+    limit: u32,
+}
+
+impl<'a> Asked<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            filter: Filter::default(),
+            paths: Vec::new(),
+            least: Least::NOTHING,
+            limit: 10,
+        }
+    }
+
+    fn query(&self) -> Query<'_> {
+        Query {
+            text: self.text,
+            filter: &self.filter,
+            paths: &self.paths,
+            least: self.least,
+            limit: self.limit,
+        }
+    }
+
+    fn of(&self, workspace: &Blocking) -> Vec<Candidate> {
+        workspace
+            .ask(async |tenant| tenant.candidates(&self.query()).await)
+            .unwrap()
+    }
+
+    fn elsewhere(&self, workspace: &Blocking) -> Vec<Elsewhere> {
+        workspace
+            .ask(async |tenant| tenant.global_candidates(&self.query()).await)
+            .unwrap()
+    }
+}
+
+/// Proposes a lesson with tags and anchors.
+fn lesson(
+    scribe: &mut Scribe,
+    statement: &str,
+    tags: &[&str],
+    anchors: &[&str],
+) -> (EntryId, Recorded) {
+    scribe.propose_with(Kind::Learning, statement, |data| {
+        data.content.tags = tags.iter().map(|it| it.parse().unwrap()).collect();
+        data.content.evidence = anchors
+            .iter()
+            .map(|it| it.parse::<ken_core::anchor::Target>().unwrap().into())
+            .collect();
+    })
+}
+
+fn library(workspace: &Blocking) -> Vec<EntryId> {
+    let mut scribe = Scribe::new(3);
+    let lessons = [
+        lesson(
+            &mut scribe,
+            "Retrying a payment needs an idempotency key",
+            &["payments"],
+            &["src/pay/charge.rs#charge"],
+        ),
+        lesson(
+            &mut scribe,
+            "The cache is invalidated by handleRequest after every write",
+            &["cache/http"],
+            &["src/http/server.rs"],
+        ),
+        lesson(
+            &mut scribe,
+            "Migrations run under an advisory lock so that two deployments do not race",
+            &["database"],
+            &["migrations"],
+        ),
+        lesson(
+            &mut scribe,
+            "Dates in reports are in the reader's own time zone",
+            &["reports"],
+            &[],
+        ),
+        lesson(
+            &mut scribe,
+            "Größe und Anzahl werden vor dem Speichern geprüft 缓存失效",
+            &["forms"],
+            &[],
+        ),
+    ];
+    let (ids, copies): (Vec<_>, Vec<_>) = lessons.into_iter().unzip();
+    append(workspace, &copies);
+    ids
+}
+
+fn ids(found: &[Candidate]) -> Vec<EntryId> {
+    found.iter().map(|it| it.entry.id).collect()
+}
+
+#[test]
+fn words_and_meaning_find_what_was_meant() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    let all = library(&workspace);
+    for (text, wanted) in [
+        ("idempotency key for payments", 0),
+        ("paying twice when a request is retried", 0),
+        ("handle request", 1),
+        ("HANDLEREQUEST", 1),
+        ("how are deployments kept from racing each other", 2),
+        ("time zones of dates", 3),
+        ("缓存", 4),
+        ("Speichern", 4),
+    ] {
+        let found = Asked::new(text).of(&workspace);
+        assert_eq!(found[0].entry.id, all[wanted], "{text}");
+        assert!(
+            found
+                .windows(2)
+                .all(|two| two[1].relevance <= two[0].relevance),
+            "{text}"
+        );
+        assert!(
+            found.iter().all(|it| (0.0..=1.0).contains(&it.relevance)),
+            "{text}"
+        );
+        assert!(
+            found
+                .iter()
+                .all(|it| (0.0..=1.000_001).contains(&it.coverage)),
+            "{text}"
+        );
+    }
+    let whole = Asked::new("idempotency key").of(&workspace);
+    assert!((whole[0].coverage - 1.0).abs() < 1e-9);
+    assert!(
+        whole[1..]
+            .iter()
+            .all(|it| it.coverage == 0.0 && it.keywords == 0.0)
+    );
+}
+
+#[test]
+fn cosines_are_those_of_the_model_itself() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    library(&workspace);
+    let text = "retry a payment";
+    let table = StaticTable::new();
+    for found in Asked::new(text).of(&workspace) {
+        let content = found.entry.content.as_ref().unwrap();
+        let mut said = content.statement.to_string();
+        for tag in &content.tags {
+            said = format!("{said} {tag}");
+        }
+        let vectors = table.embed(&[text, &said]).unwrap();
+        let exact = vectors[0].cosine(&vectors[1]);
+        assert!(
+            (exact - found.cosine).abs() < 1e-6,
+            "{exact} {}",
+            found.cosine
+        );
+    }
+}
+
+#[test]
+fn what_does_not_answer_well_enough_is_left_out() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    let all = library(&workspace);
+    let mut asked = Asked::new("idempotency key");
+    asked.least = Least {
+        cosine: 2.0,
+        coverage: 0.9,
+    };
+    assert_eq!(ids(&asked.of(&workspace)), [all[0]]);
+    asked.least = Least {
+        cosine: 2.0,
+        coverage: 2.0,
+    };
+    assert_eq!(asked.of(&workspace), []);
+    asked.paths = vec!["src/http".to_owned()];
+    let found = asked.of(&workspace);
+    assert_eq!(ids(&found), [all[1]]);
+    assert!(found[0].anchored);
+    let mut limited = Asked::new("idempotency key");
+    limited.limit = 2;
+    assert_eq!(limited.of(&workspace).len(), 2);
+}
+
+#[test]
+fn paths_find_what_is_at_them_below_them_and_around_them() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    let all = library(&workspace);
+    for (path, wanted) in [
+        ("src/pay/charge.rs", vec![all[0]]),
+        ("src/pay/", vec![all[0]]),
+        ("src", vec![all[0], all[1]]),
+        ("migrations/0001.sql", vec![all[2]]),
+        ("src/pay/charge", vec![]),
+        ("sr", vec![]),
+        ("%", vec![]),
+    ] {
+        let mut asked = Asked::new("");
+        asked.paths = vec![path.to_owned()];
+        let mut found = asked.of(&workspace);
+        found.retain(|it| it.anchored);
+        let mut found = ids(&found);
+        found.sort();
+        let mut wanted = wanted;
+        wanted.sort();
+        assert_eq!(found, wanted, "{path}");
+    }
+}
+
+#[test]
+fn a_filter_narrows_a_search_as_it_narrows_a_list() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    let all = library(&workspace);
+    let mut asked = Asked::new("idempotency key for payments");
+    asked.filter.tag = Some("cache".parse().unwrap());
+    assert_eq!(ids(&asked.of(&workspace)), [all[1]]);
+    asked.filter.kind = Some(Kind::Bug);
+    assert_eq!(asked.of(&workspace), []);
+}
+
+#[test]
+fn hostile_questions_are_only_questions() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    library(&workspace);
+    let long = "payment ".repeat(100_000);
+    for text in [
+        "",
+        " ",
+        "'",
+        "''; DROP TABLE ken.events; --",
+        "a & | ! ( ) : * <->",
+        "\0",
+        "\\",
+        "%_",
+        "\u{1f600}",
+        &long,
+    ] {
+        Asked::new(text).of(&workspace);
+        Asked::new(text).elsewhere(&workspace);
+    }
+    assert_eq!(workspace.state().unwrap().entries.len(), 5);
+}
+
+#[test]
+fn what_was_laid_aside_reworded_or_blanked_is_not_found_by_what_it_said() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    let mut scribe = Scribe::new(9);
+    let (archived, one) = scribe.propose("Quokkas charge twice");
+    let (retracted, two) = scribe.propose("Wombats charge twice");
+    let (reworded, three) = scribe.propose("Numbats charge twice");
+    let archiving = scribe.about(
+        archived,
+        Body::Archived(Archived {
+            because: ArchiveReason::Manual,
+            rests_on: None,
+        }),
+    );
+    let retracting = scribe.about(
+        retracted,
+        Body::Retracted(Retracted {
+            reason: RetractReason::False,
+            channel: Channel::Command,
+            note: None,
+        }),
+    );
+    let rewording = scribe.about(
+        reworded,
+        Body::Revised(Revised {
+            changes: ken_core::content::Changes {
+                statement: Some("Bandicoots pay once".parse().unwrap()),
+                ..Default::default()
+            },
+            replaces: vec![three.event.id],
+            channel: Channel::Command,
+            reason: None,
+            origin: None,
+        }),
+    );
+    append(&workspace, &[one, two, three]);
+    let mut asked = Asked::new("quokkas wombats numbats");
+    asked.least = Least {
+        cosine: 2.0,
+        coverage: 0.1,
+    };
+    assert_eq!(asked.of(&workspace).len(), 3);
+    append(&workspace, &[archiving, retracting, rewording]);
+    assert_eq!(asked.of(&workspace), []);
+    asked.text = "bandicoots";
+    assert_eq!(ids(&asked.of(&workspace)), [reworded]);
+    workspace.rebuild();
+    assert_eq!(ids(&asked.of(&workspace)), [reworded]);
+}
+
+/// Proposes a lesson for everybody, and the approval of somebody else.
+fn promoted(seed: u64, statement: &str) -> (EntryId, Vec<Recorded>, Scribe) {
+    let mut scribe = Scribe::new(seed);
+    scribe.by("agent:finder/1");
+    let (entry, proposal) = scribe.propose_with(Kind::Learning, statement, |data| {
+        data.scope = Scope::Global;
+        data.content.tags = ["payments".parse().unwrap()].into();
+        data.content.evidence = vec![
+            "src/secret/place.rs"
+                .parse::<ken_core::anchor::Target>()
+                .unwrap()
+                .into(),
+        ];
+    });
+    scribe.by("human:ann");
+    let approval = scribe.about(entry, approving(entry, proposal.event.id));
+    (entry, vec![proposal, approval], scribe)
+}
+
+fn approving(entry: EntryId, covers: EventId) -> Body {
+    Body::ApprovalGranted(ApprovalGranted {
+        entry,
+        artifact: "digest".parse().unwrap(),
+        signature: None,
+        covers: vec![covers],
+    })
+}
+
+#[test]
+fn the_organisation_is_shown_what_was_approved_without_what_it_rests_on() {
+    let world = World::new();
+    let (from, to) = (world.workspace("from"), world.workspace("to"));
+    let (entry, copies, mut scribe) = promoted(5, "Retrying a payment needs an idempotency key");
+    let asked = Asked::new("idempotency of payments");
+    append(&from, &copies[..1]);
+    assert_eq!(asked.elsewhere(&to), [], "nobody approved it");
+    append(&from, &copies[1..]);
+    let found = asked.elsewhere(&to);
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0].workspace, found[0].candidate.entry.id),
+        (from.workspace, entry)
+    );
+    let shown = serde_json::to_string(&found[0].candidate.entry).unwrap();
+    assert!(!shown.contains("secret"), "{shown}");
+    assert!(0.5 < found[0].candidate.coverage);
+    assert_eq!(
+        asked.elsewhere(&from),
+        [],
+        "its own workspace has it anyway"
+    );
+
+    // Another organisation sees nothing of it.
+    world.runtime.block_on(async {
+        let other = world
+            .database
+            .create_organisation(&"other".parse().unwrap())
+            .await
+            .unwrap()
+            .unwrap();
+        let mut other = world.database.organisation(other).await.unwrap();
+        assert_eq!(other.global_candidates(&asked.query()).await.unwrap(), []);
+        let mut own = world
+            .database
+            .organisation(world.organisation)
+            .await
+            .unwrap();
+        assert_eq!(
+            own.global_candidates(&asked.query()).await.unwrap().len(),
+            1
+        );
+    });
+
+    // A rebuild and an eviction leave it as it is.
+    from.rebuild();
+    assert_eq!(asked.elsewhere(&to).len(), 1);
+    from.evict();
+    assert_eq!(asked.elsewhere(&to).len(), 1);
+
+    // Reworded, it waits for the next approval; revoked, it is gone with its author, and comes back with them.
+    let rewording = scribe.about(
+        entry,
+        Body::Revised(Revised {
+            changes: ken_core::content::Changes {
+                statement: Some("Never retry a payment at all".parse().unwrap()),
+                ..Default::default()
+            },
+            replaces: vec![copies[0].event.id],
+            channel: Channel::Command,
+            reason: None,
+            origin: None,
+        }),
+    );
+    append(&from, std::slice::from_ref(&rewording));
+    assert_eq!(asked.elsewhere(&to), []);
+    scribe.by("human:bob");
+    let again = scribe.about(entry, approving(entry, rewording.event.id));
+    append(&from, &[again]);
+    assert_eq!(asked.elsewhere(&to).len(), 1);
+    let revoke = |scribe: &mut Scribe, state, replaces| {
+        let source = Source::Author("agent:finder/1".parse().unwrap());
+        scribe.write(
+            Vec::new(),
+            Body::OriginRevoked(OriginRevoked {
+                source,
+                state,
+                replaces,
+            }),
+        )
+    };
+    let revoked = revoke(&mut scribe, Switch::On, Vec::new());
+    append(&from, std::slice::from_ref(&revoked));
+    assert_eq!(asked.elsewhere(&to), []);
+    from.rebuild();
+    assert_eq!(asked.elsewhere(&to), []);
+    let back = revoke(&mut scribe, Switch::Off, vec![revoked.event.id]);
+    append(&from, &[back]);
+    assert_eq!(asked.elsewhere(&to).len(), 1);
+}
+
+#[test]
+fn the_graph_serves_a_search_among_many() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    let sql = "INSERT INTO ken.global_entries SELECT o.id, gen_random_uuid(), 'L-00000000', '{}', '', 1, 'm',
+            (SELECT array_agg(random() - 0.5 + (n + g) * 0)::halfvec FROM generate_series(1, 256) g)
+        FROM ken.organisations o, generate_series(1, 300) n; ANALYZE ken.global_entries";
+    world.bare.sql(sql);
+    workspace.wait(async {
+        let mut tenant = workspace.tenant().await;
+        // Among three hundred rows reading them all is cheaper; the graph must be able to answer all the same.
+        let set = "SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off";
+        sqlx::raw_sql(set).execute(tenant.connection()).await.unwrap();
+        let query = "EXPLAIN SELECT entry FROM ken.global_entries
+            ORDER BY vector <=> (SELECT array_agg(random())::halfvec FROM generate_series(1, 256)) LIMIT 10";
+        let plan = sqlx::query(query).fetch_all(tenant.connection()).await.unwrap();
+        let plan: Vec<String> = plan.iter().map(|row| sqlx::Row::get(row, 0)).collect();
+        let plan = plan.join("\n");
+        assert!(plan.contains("global_entries_vector"), "{plan}");
+    });
+}

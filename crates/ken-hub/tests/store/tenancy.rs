@@ -1,0 +1,305 @@
+//! Who sees what: nothing without a tenant, nothing of another's, and an audit log nobody edits.
+
+use ken_core::store::Store as _;
+use ken_hub::database::{Database, DatabaseError, Settings};
+use ken_hub::identity::{OrganisationId, Role, WorkspaceId};
+use ken_testkit::build::Scribe;
+use sqlx::Row as _;
+use uuid::Uuid;
+
+use crate::world::{Blocking, World};
+
+/// Puts something in every table of a workspace and its organisation.
+fn fill(workspace: &Blocking, seed: u64) {
+    let mut scribe = Scribe::new(seed);
+    let (_, proposal) = scribe.propose("Charge only once");
+    let (_, waiting) = scribe.propose("Wait for a person");
+    let foreign = scribe.foreign("entry.dreamt", &[]);
+    workspace
+        .ask(async |tenant| {
+            let copies = vec![proposal.clone(), foreign.clone()];
+            tenant.append(copies).await?;
+            tenant.hold(&waiting, "injection", "agent:x").await?;
+            tenant.open_run("r1", "agent:x").await?;
+            tenant.note_run("r1", &["shown".to_owned()]).await?;
+            tenant.audit(("human:ann", Role::Admin), "workspace.made", "w").await?;
+            let key = tenant.workspace_id().0;
+            for insert in [
+                "INSERT INTO ken.orders VALUES ($1, gen_random_uuid(), gen_random_uuid())",
+                "INSERT INTO ken.remembered VALUES ($1, gen_random_uuid())",
+                "INSERT INTO ken.moved VALUES ($1, 1000, gen_random_uuid())",
+            ] {
+                sqlx::query(insert).bind(key).execute(tenant.connection()).await?;
+            }
+            let organisation = tenant.organisation().0;
+            for insert in [
+                "INSERT INTO ken.tokens VALUES ($1, gen_random_uuid(), decode(md5(gen_random_uuid()::text), 'hex'), 'n', 'agent:x', 'agent', NULL, 0)",
+                "INSERT INTO ken.idempotency VALUES ($1, gen_random_uuid()::text, '', 200, 'text/plain', '', 0, 0)",
+                "INSERT INTO ken.global_entries VALUES ($1, $1, 'L-00000000', '{}', '', 0, '', NULL)",
+            ] {
+                sqlx::query(insert).bind(organisation).execute(tenant.connection()).await?;
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Every table by name, as the catalogue lists them.
+fn tables(world: &World) -> Vec<String> {
+    let sql = "SELECT relname FROM pg_class WHERE relnamespace = 'ken'::regnamespace
+        AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'migrations'";
+    world.bare.sql(sql).lines().map(str::to_owned).collect()
+}
+
+async fn count(connection: &mut sqlx::PgConnection, table: &str) -> i64 {
+    let query = format!("SELECT count(*) FROM ken.{table}");
+    let row = sqlx::query(sqlx::AssertSqlSafe(query))
+        .fetch_one(connection)
+        .await;
+    row.unwrap().get(0)
+}
+
+#[test]
+fn without_a_tenant_every_table_is_empty() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    fill(&workspace, 1);
+    let tables = tables(&world);
+    assert!(17 <= tables.len(), "{tables:?}");
+    world.runtime.block_on(async {
+        let mut connection = world.database.pool().acquire().await.unwrap();
+        for table in &tables {
+            assert_eq!(count(&mut connection, table).await, 0, "{table}");
+        }
+        drop(connection);
+        // The same tables are not empty for their tenant, so the zeros above say something.
+        let mut tenant = workspace.tenant().await;
+        for table in &tables {
+            assert!(0 < count(tenant.connection(), table).await, "{table}");
+        }
+    });
+}
+
+#[test]
+fn a_tenant_neither_sees_nor_writes_what_is_anothers() {
+    let world = World::new();
+    let (own, other) = (world.workspace("own"), world.workspace("other"));
+    fill(&other, 1);
+    let tables = tables(&world);
+    let shared = [
+        "organisations",
+        "workspaces",
+        "tokens",
+        "idempotency",
+        "global_entries",
+    ];
+    world.runtime.block_on(async {
+        for table in tables.iter().filter(|it| !shared.contains(&it.as_str())) {
+            let mut tenant = own.tenant().await;
+            assert_eq!(count(tenant.connection(), table).await, 0, "{table}");
+            let stolen = format!("UPDATE ken.{table} SET workspace_id = workspace_id");
+            if table != "audit" {
+                let changed = sqlx::query(sqlx::AssertSqlSafe(stolen))
+                    .execute(tenant.connection())
+                    .await;
+                assert_eq!(changed.unwrap().rows_affected(), 0, "{table}");
+            }
+        }
+        let foreign = other.workspace.0;
+        for insert in [
+            "INSERT INTO ken.events VALUES ($1, 99, gen_random_uuid(), '', '', false, '')",
+            "INSERT INTO ken.subjects VALUES ($1, 'L-00000000', 99)",
+            "INSERT INTO ken.orders VALUES ($1, gen_random_uuid(), gen_random_uuid())",
+            "INSERT INTO ken.remembered VALUES ($1, gen_random_uuid())",
+            "INSERT INTO ken.moved VALUES ($1, 99, gen_random_uuid())",
+            "INSERT INTO ken.workspace_states VALUES ($1, '{}')",
+            "INSERT INTO ken.runs VALUES ($1, 'x', 'x', 0)",
+            "INSERT INTO ken.held VALUES ($1, gen_random_uuid(), '', '', '', 0)",
+            "INSERT INTO ken.audit VALUES ($1, gen_random_uuid(), 0, '', '', '', '')",
+            "INSERT INTO ken.global_entries VALUES ($1, $1, 'L-00000000', '{}', '', 0, '', NULL)",
+        ] {
+            let mut tenant = own.tenant().await;
+            let refused = sqlx::query(insert)
+                .bind(foreign)
+                .execute(tenant.connection())
+                .await;
+            let error = refused.unwrap_err().to_string();
+            assert!(error.contains("row-level security"), "{insert}: {error}");
+        }
+    });
+}
+
+#[test]
+fn another_organisations_workspace_is_as_if_it_did_not_exist() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    fill(&workspace, 1);
+    world.runtime.block_on(async {
+        let name = "other".parse().unwrap();
+        let other = world
+            .database
+            .create_organisation(&name)
+            .await
+            .unwrap()
+            .unwrap();
+        let nobody = OrganisationId(Uuid::nil());
+        let nothing = WorkspaceId(Uuid::nil());
+        for (organisation, which) in [
+            (other, workspace.workspace),
+            (nobody, workspace.workspace),
+            (world.organisation, nothing),
+        ] {
+            let refused = world.database.tenant(organisation, which).await;
+            assert!(matches!(refused, Err(DatabaseError::NoWorkspace)));
+        }
+        let mut organisation = world.database.organisation(other).await.unwrap();
+        assert_eq!(organisation.workspaces(None, 10).await.unwrap(), []);
+        let id = workspace.workspace.0.to_string();
+        for named in ["w", &id] {
+            assert_eq!(organisation.workspace(named).await.unwrap(), None);
+        }
+        organisation.rollback().await.unwrap();
+        let mut organisation = world
+            .database
+            .organisation(world.organisation)
+            .await
+            .unwrap();
+        for named in ["w", &id] {
+            let found = organisation.workspace(named).await.unwrap().unwrap();
+            assert_eq!(found.id, workspace.workspace);
+            assert_eq!((found.head, found.events), (2, 2));
+        }
+    });
+    // After all those refusals the connections still serve their tenant and nobody else.
+    assert_eq!(workspace.state().unwrap().entries.len(), 1);
+}
+
+#[test]
+fn nobody_edits_the_audit_log_not_even_its_owner() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    fill(&workspace, 1);
+    for act in [
+        "UPDATE ken.audit SET act = 'x'",
+        "DELETE FROM ken.audit",
+        "TRUNCATE ken.audit",
+    ] {
+        // The owner is a superuser here, so no policy stands in the way: the trigger does.
+        world.runtime.block_on(async {
+            let pool = sqlx::PgPool::connect(world.bare.url()).await.unwrap();
+            let refused = sqlx::raw_sql(sqlx::AssertSqlSafe(act.to_owned()))
+                .execute(&pool)
+                .await;
+            let error = refused.unwrap_err().to_string();
+            assert!(error.contains("only added to"), "{act}: {error}");
+            pool.close().await;
+            let mut tenant = workspace.tenant().await;
+            let refused = sqlx::raw_sql(sqlx::AssertSqlSafe(act.to_owned()))
+                .execute(tenant.connection())
+                .await;
+            let error = refused.unwrap_err().to_string();
+            assert!(error.contains("permission denied"), "{act}: {error}");
+        });
+    }
+    let acts = workspace
+        .ask(async |tenant| Ok(tenant.audited(None, 10).await?))
+        .unwrap();
+    assert_eq!(acts.len(), 1);
+    assert_eq!(
+        (acts[0].act.as_str(), acts[0].role.as_str()),
+        ("workspace.made", "admin")
+    );
+}
+
+#[test]
+fn a_role_that_sees_everything_is_refused() {
+    let world = World::new();
+    let role = format!("ken_test_{}", world.bare.name());
+    let login = |attributes: &str| {
+        world.bare.sql(&format!(
+            "DROP ROLE IF EXISTS {role}; CREATE ROLE {role} LOGIN {attributes}"
+        ));
+        let url = world
+            .bare
+            .url()
+            .replacen("postgres@", &format!("{role}@"), 1);
+        world
+            .runtime
+            .block_on(Database::connect(&Settings::new(&url)))
+    };
+    // One that may not become the application's role.
+    let refused = login("NOINHERIT");
+    assert!(
+        matches!(refused, Err(DatabaseError::NoRole(_))),
+        "{refused:?}"
+    );
+    // One that may: it ends up as that role, whatever it is itself.
+    world.bare.sql(&format!("GRANT ken_app TO {role}"));
+    let url = world
+        .bare
+        .url()
+        .replacen("postgres@", &format!("{role}@"), 1);
+    let connected = world
+        .runtime
+        .block_on(Database::connect(&Settings::new(&url)))
+        .unwrap();
+    world.runtime.block_on(connected.pool().close());
+    world.bare.sql(&format!("DROP ROLE {role}"));
+}
+
+#[test]
+fn a_transaction_a_statement_failed_in_is_not_said_to_be_kept() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    let mut scribe = Scribe::new(1);
+    let (entry, proposal) = scribe.propose("Charge only once");
+    workspace.wait(async {
+        let mut tenant = workspace.tenant().await;
+        tenant.append(vec![proposal.clone()]).await.unwrap();
+        let failed = sqlx::query("SELECT 1 / 0")
+            .execute(tenant.connection())
+            .await;
+        assert!(failed.is_err());
+        let refused = tenant.commit().await;
+        assert!(
+            matches!(refused, Err(DatabaseError::Query(_))),
+            "{refused:?}"
+        );
+    });
+    assert_eq!(workspace.entry(entry).unwrap(), None);
+    // One that is dropped is undone, and leaves nothing locked behind.
+    workspace.wait(async {
+        let mut tenant = workspace.tenant().await;
+        tenant.append(vec![proposal.clone()]).await.unwrap();
+        drop(tenant);
+    });
+    assert_eq!(workspace.entry(entry).unwrap(), None);
+    workspace
+        .ask(async |tenant| tenant.append(vec![proposal.clone()]).await)
+        .unwrap();
+    assert!(workspace.entry(entry).unwrap().is_some());
+}
+
+#[test]
+fn a_connection_lost_while_committing_is_told_apart() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    let (_, proposal) = Scribe::new(1).propose("Charge only once");
+    workspace.wait(async {
+        let mut tenant = workspace.tenant().await;
+        tenant.append(vec![proposal.clone()]).await.unwrap();
+        let row = sqlx::query("SELECT pg_backend_pid()")
+            .fetch_one(tenant.connection())
+            .await;
+        let pid: i32 = row.unwrap().get(0);
+        let killed = format!("SELECT pg_terminate_backend({pid}, 5000)");
+        tokio::task::block_in_place(|| world.bare.sql(&killed));
+        let lost = tenant.commit().await;
+        assert!(matches!(lost, Err(DatabaseError::Uncertain(_))), "{lost:?}");
+        // Sending it again is how one makes sure.
+        let mut tenant = workspace.tenant().await;
+        let appended = tenant.append(vec![proposal]).await.unwrap();
+        assert_eq!(appended.cursor.seq, 1);
+        tenant.commit().await.unwrap();
+    });
+}
