@@ -147,7 +147,10 @@ impl Engine {
             };
             let goes_on = cursor.seq < page.cursor.seq && !page.events.is_empty();
             if page.more && !goes_on || (PULL_EVENTS_MAX as usize) < page.events.len() {
-                let (host, why) = ("the hub".to_owned(), "its pages do not go on, or are too long");
+                let (host, why) = (
+                    "the hub".to_owned(),
+                    "its pages do not go on, or are too long",
+                );
                 return Err(failed(pass.done)(HubError::Answer { host, why }).into());
             }
             self.take_page(&page, pass)?;
