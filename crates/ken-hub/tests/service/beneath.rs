@@ -86,8 +86,16 @@ fn what_is_known_here_in_the_same_words_is_not_told_again() {
         0.1,
     )];
     let there = vec![
-        hit(entry(2, "After a timeout, retry a payment once!"), Status::Verified, 0.9),
-        hit(entry(3, "Log every retry with its cause"), Status::Verified, 0.9),
+        hit(
+            entry(2, "After a timeout, retry a payment once!"),
+            Status::Verified,
+            0.9,
+        ),
+        hit(
+            entry(3, "Log every retry with its cause"),
+            Status::Verified,
+            0.9,
+        ),
     ];
     let fresh = beneath(&here, there);
     let said: Vec<&str> = fresh.iter().map(|it| it.entry.said()).collect();

@@ -53,13 +53,21 @@ impl Answer {
 
     #[track_caller]
     pub(crate) fn problem(&self, slug: &str) {
-        assert_eq!(self.json()["type"], format!("/problems/{slug}"), "{}", self.text());
+        assert_eq!(
+            self.json()["type"],
+            format!("/problems/{slug}"),
+            "{}",
+            self.text()
+        );
     }
 }
 
 impl Hub {
     pub(crate) fn start() -> Self {
-        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build();
         let runtime = runtime.unwrap();
         let key: String = MIGRATIONS.iter().map(|it| it.sql).collect();
         let database = Postgres::shared().database_from(&key, |url| {
@@ -97,7 +105,12 @@ impl Hub {
     /// Makes a token.
     pub(crate) fn token(&self, role: Role, actor: &str, only: Option<WorkspaceId>) -> String {
         self.runtime.block_on(async {
-            let mut tx = self.app.database.organisation(self.organisation).await.unwrap();
+            let mut tx = self
+                .app
+                .database
+                .organisation(self.organisation)
+                .await
+                .unwrap();
             let secret = Secret::generate();
             let token = tokens::Token {
                 id: self.app.world.uuid(),
@@ -126,7 +139,9 @@ impl Hub {
         let it = recording(reader(&caller, None), kind, statement);
         self.runtime.block_on(async {
             let (database, house) = (&self.app.database, self.app.house());
-            let mut desk = Desk::begin(database, &house, caller, self.workspace).await.unwrap();
+            let mut desk = Desk::begin(database, &house, caller, self.workspace)
+                .await
+                .unwrap();
             let recorded = service::record(&mut desk, it).await.unwrap();
             desk.finish().await.unwrap();
             match recorded {
@@ -143,7 +158,10 @@ impl Hub {
 
     pub(crate) fn post(&self, path: &str, token: &str, body: &Value) -> Answer {
         let bearer = format!("Bearer {token}");
-        let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/json"),
+        ];
         self.send("POST", path, &headers, Some(body.to_string().as_bytes()))
     }
 
@@ -154,7 +172,9 @@ impl Hub {
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
     ) -> Answer {
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.url));
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -182,9 +202,17 @@ impl Drop for Hub {
 
 async fn tenant(app: &App, organisation: &str, workspace: &str) -> (OrganisationId, WorkspaceId) {
     let name: Name = organisation.parse().unwrap();
-    let id = app.database.create_organisation(&name).await.unwrap().unwrap();
+    let id = app
+        .database
+        .create_organisation(&name)
+        .await
+        .unwrap()
+        .unwrap();
     let mut tx = app.database.organisation(id).await.unwrap();
-    let made = tx.create_workspace(&workspace.parse().unwrap()).await.unwrap();
+    let made = tx
+        .create_workspace(&workspace.parse().unwrap())
+        .await
+        .unwrap();
     tx.commit().await.unwrap();
     (id, made.unwrap())
 }
@@ -193,45 +221,94 @@ async fn tenant(app: &App, organisation: &str, workspace: &str) -> (Organisation
 fn a_review_over_http_from_its_beginning_to_its_end() {
     let hub = Hub::start();
     let token = hub.token(Role::Agent, "agent:orchestrator", None);
-    let id = hub.add(Kind::Learning, "Retry a payment once after a gateway timeout");
+    let id = hub.add(
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
     let base = "/v1/workspaces/shop";
-    let opened = hub.post(&format!("{base}/runs"), &token, &json!({
+    let opened = hub.post(
+        &format!("{base}/runs"),
+        &token,
+        &json!({
         "id": "R-1", "witness": "orchestrator",
-        "agents": [{"agent": "agent:a", "lens": "security"}, {"agent": "agent:b"}]}));
-    assert_eq!((opened.status, opened.json()["run"].as_str()), (201, Some("R-1")), "{}", opened.text());
-    let found = hub.post(&format!("{base}/search"), &token, &json!({
-        "query": "gateway timeout of a payment", "run": "R-1", "agent": "agent:a"}));
+        "agents": [{"agent": "agent:a", "lens": "security"}, {"agent": "agent:b"}]}),
+    );
+    assert_eq!(
+        (opened.status, opened.json()["run"].as_str()),
+        (201, Some("R-1")),
+        "{}",
+        opened.text()
+    );
+    let found = hub.post(
+        &format!("{base}/search"),
+        &token,
+        &json!({
+        "query": "gateway timeout of a payment", "run": "R-1", "agent": "agent:a"}),
+    );
     assert_eq!(found.status, 200, "{}", found.text());
     let found = found.json();
-    assert_eq!((found["schema"].as_str(), found["served_by"].as_str()), (Some("ken.search.v1"), Some("static")));
+    assert_eq!(
+        (found["schema"].as_str(), found["served_by"].as_str()),
+        (Some("ken.search.v1"), Some("static"))
+    );
     assert_eq!(found["results"][0]["id"], json!(id));
     let run = hub.get(&format!("{base}/runs/R-1"), &token).json();
     let agent = |run: &Value, name: &str| {
         let agents = run["agents"].as_array().expect("agents");
-        agents.iter().find(|it| it["agent"] == name).cloned().unwrap_or_default()
+        agents
+            .iter()
+            .find(|it| it["agent"] == name)
+            .cloned()
+            .unwrap_or_default()
     };
     assert_eq!(agent(&run, "agent:a")["saw"], json!([id]));
     assert_eq!(agent(&run, "agent:b")["saw"], json!([]));
-    let noted = hub.post(&format!("{base}/runs/R-1/notes"), &token,
-        &json!({"note": "used", "agent": "agent:a", "entries": [id]}));
+    let noted = hub.post(
+        &format!("{base}/runs/R-1/notes"),
+        &token,
+        &json!({"note": "used", "agent": "agent:a", "entries": [id]}),
+    );
     assert_eq!(agent(&noted.json(), "agent:a")["used"], json!([id]));
     let observed = hub.post(&format!("{base}/observations"), &token, &json!({
         "statement": "Gateway certificates expire without a warning", "run": "R-1", "agent": "agent:b",
         "severity": 9.5, "confidence": 9}));
     assert_eq!(observed.status, 201, "{}", observed.text());
-    let closed = hub.post(&format!("{base}/runs/R-1/close"), &token,
-        &json!({"outcome": "succeeded", "quality": 0.9, "rounds": 2, "cost_micros": 11}));
+    let closed = hub.post(
+        &format!("{base}/runs/R-1/close"),
+        &token,
+        &json!({"outcome": "succeeded", "quality": 0.9, "rounds": 2, "cost_micros": 11}),
+    );
     assert_eq!(closed.status, 200, "{}", closed.text());
     let closed = closed.json();
     assert_eq!(closed["schema"], "ken.run_closed.v1");
-    assert_eq!(closed["gained"].as_array().map(Vec::len), Some(1), "one severe finding is an incident");
-    hub.post(&format!("{base}/runs/R-1/close"), &token, &json!({"outcome": "succeeded"})).problem("not-found");
-    let outcomes = hub.get(&format!("{base}/outcomes?period=7d"), &token).json();
+    assert_eq!(
+        closed["gained"].as_array().map(Vec::len),
+        Some(1),
+        "one severe finding is an incident"
+    );
+    hub.post(
+        &format!("{base}/runs/R-1/close"),
+        &token,
+        &json!({"outcome": "succeeded"}),
+    )
+    .problem("not-found");
+    let outcomes = hub
+        .get(&format!("{base}/outcomes?period=7d"), &token)
+        .json();
     assert_eq!(outcomes["schema"], "ken.outcomes.v1");
-    assert_eq!((outcomes["runs"].as_u64(), outcomes["succeeded"].as_u64()), (Some(1), Some(1)));
+    assert_eq!(
+        (outcomes["runs"].as_u64(), outcomes["succeeded"].as_u64()),
+        (Some(1), Some(1))
+    );
     assert_eq!(outcomes["cost_micros"], 11);
     let runs = hub.get(&format!("{base}/runs"), &token).json();
-    assert_eq!((runs["open"].as_array().map(Vec::len), runs["ended"].as_array().map(Vec::len)), (Some(0), Some(1)));
+    assert_eq!(
+        (
+            runs["open"].as_array().map(Vec::len),
+            runs["ended"].as_array().map(Vec::len)
+        ),
+        (Some(0), Some(1))
+    );
 }
 
 #[test]
@@ -243,25 +320,50 @@ fn entries_over_http_are_recorded_listed_shown_and_judged() {
     let made = hub.post(&format!("{base}/entries"), &token, &body);
     assert_eq!(made.status, 201, "{}", made.text());
     let made = made.json();
-    assert_eq!((made["schema"].as_str(), made["status"].as_str()), (Some("ken.record.v1"), Some("candidate")));
+    assert_eq!(
+        (made["schema"].as_str(), made["status"].as_str()),
+        (Some("ken.record.v1"), Some("candidate"))
+    );
     let id = made["id"].as_str().expect("an id").to_owned();
     let again = hub.post(&format!("{base}/entries"), &token, &body);
-    assert_eq!((again.status, again.json()["outcome"].as_str()), (200, Some("noted")));
-    let listed = hub.get(&format!("{base}/entries?tag=pay&limit=1"), &token).json();
+    assert_eq!(
+        (again.status, again.json()["outcome"].as_str()),
+        (200, Some("noted"))
+    );
+    let listed = hub
+        .get(&format!("{base}/entries?tag=pay&limit=1"), &token)
+        .json();
     assert_eq!(listed["items"][0]["id"], json!(id));
-    let shown = hub.get(&format!("{base}/entries/{}", &id[..6]), &token).json();
-    assert_eq!((shown["schema"].as_str(), shown["validity"].as_str()), (Some("ken.entry.v1"), Some("unverifiable")));
-    let history = hub.get(&format!("{base}/entries/{id}/history"), &token).json();
+    let shown = hub
+        .get(&format!("{base}/entries/{}", &id[..6]), &token)
+        .json();
+    assert_eq!(
+        (shown["schema"].as_str(), shown["validity"].as_str()),
+        (Some("ken.entry.v1"), Some("unverifiable"))
+    );
+    let history = hub
+        .get(&format!("{base}/entries/{id}/history"), &token)
+        .json();
     assert_eq!(history["items"][0]["type"], "entry.proposed");
-    let told = hub.post(&format!("{base}/entries/{id}/feedback"), &token, &json!({"helpful": true}));
+    let told = hub.post(
+        &format!("{base}/entries/{id}/feedback"),
+        &token,
+        &json!({"helpful": true}),
+    );
     assert_eq!(told.status, 200, "{}", told.text());
     let lift = hub.get(&format!("{base}/entries/{id}/lift"), &token).json();
     assert_eq!(lift["worth"]["too_few"]["shown"], 0);
     let lifts = hub.get(&format!("{base}/lift"), &token).json();
     assert_eq!(lifts["all"]["schema"], "ken.lift.v1");
     let verified = hub.get(&format!("{base}/verify"), &token).json();
-    assert_eq!((verified["passes"].as_bool(), verified["entries"].as_u64()), (Some(true), Some(1)));
-    let brief = hub.get("/v1/briefing/shop?task=payment%20gateway%20timeout&paths=src/pay.rs", &token);
+    assert_eq!(
+        (verified["passes"].as_bool(), verified["entries"].as_u64()),
+        (Some(true), Some(1))
+    );
+    let brief = hub.get(
+        "/v1/briefing/shop?task=payment%20gateway%20timeout&paths=src/pay.rs",
+        &token,
+    );
     assert_eq!(brief.status, 200, "{}", brief.text());
     assert_eq!(brief.json()["schema"], "ken.brief.v1");
 }
@@ -274,35 +376,85 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
     let secret = ["ghp", "_", "0123456789abcdefghijklmnopqrstuvwxyzAB"].concat();
     let cases = [
         ("search", json!({"query": "x", "limit": 21}), "invalid"),
-        ("search", json!({"query": "x", "kinds": ["nonsense"]}), "invalid"),
-        ("search", json!({"query": "x", "paths": ["../etc/passwd"]}), "invalid"),
+        (
+            "search",
+            json!({"query": "x", "kinds": ["nonsense"]}),
+            "invalid",
+        ),
+        (
+            "search",
+            json!({"query": "x", "paths": ["../etc/passwd"]}),
+            "invalid",
+        ),
         ("search", json!({"query": "x", "role": "king"}), "invalid"),
-        ("search", json!({"query": "x", "agent": "human:ada@example.org"}), "invalid"),
+        (
+            "search",
+            json!({"query": "x", "agent": "human:ada@example.org"}),
+            "invalid",
+        ),
         ("search", json!({"query": "x".repeat(20_000)}), "invalid"),
         ("search", json!({"query": "x", "unknown": 1}), "invalid"),
-        ("entries", json!({"statement": " ", "cites": ["commit:1"]}), "invalid"),
-        ("entries", json!({"statement": "Nothing shows this", "cites": []}), "refused"),
-        ("entries", json!({"statement": format!("Log in with {secret}"), "cites": ["commit:1"]}), "refused"),
+        (
+            "entries",
+            json!({"statement": " ", "cites": ["commit:1"]}),
+            "invalid",
+        ),
+        (
+            "entries",
+            json!({"statement": "Nothing shows this", "cites": []}),
+            "refused",
+        ),
+        (
+            "entries",
+            json!({"statement": format!("Log in with {secret}"), "cites": ["commit:1"]}),
+            "refused",
+        ),
         ("runs", json!({"id": "I-mine"}), "invalid"),
         ("runs", json!({"id": "../x"}), "invalid"),
         ("runs", json!({"agents": [{"agent": "nobody"}]}), "invalid"),
         ("runs/R-none/notes", json!({"note": "gap"}), "not-found"),
-        ("observations", json!({"statement": "Severe", "severity": 11}), "invalid"),
-        ("observations", json!({"statement": "Severe", "run": "R-none"}), "not-found"),
-        ("entries/L-zzzzzzzz/feedback", json!({"helpful": true}), "not-found"),
+        (
+            "observations",
+            json!({"statement": "Severe", "severity": 11}),
+            "invalid",
+        ),
+        (
+            "observations",
+            json!({"statement": "Severe", "run": "R-none"}),
+            "not-found",
+        ),
+        (
+            "entries/L-zzzzzzzz/feedback",
+            json!({"helpful": true}),
+            "not-found",
+        ),
         ("promotions/L-zzzzzzzz/approve", json!({}), "forbidden"),
-        ("held/01JCPQ3W6M7Y2K8T4D5F6G7H8J/release", json!({}), "forbidden"),
+        (
+            "held/01JCPQ3W6M7Y2K8T4D5F6G7H8J/release",
+            json!({}),
+            "forbidden",
+        ),
     ];
     for (path, body, slug) in cases {
         let answer = hub.post(&format!("{base}/{path}"), &token, &body);
-        assert!((400..500).contains(&answer.status), "{path} {body}: {}", answer.text());
+        assert!(
+            (400..500).contains(&answer.status),
+            "{path} {body}: {}",
+            answer.text()
+        );
         answer.problem(slug);
-        assert!(!answer.text().contains(&secret), "a secret is never repeated");
+        assert!(
+            !answer.text().contains(&secret),
+            "a secret is never repeated"
+        );
     }
-    hub.get(&format!("{base}/outcomes?period=1y"), &token).problem("invalid");
-    hub.get(&format!("{base}/entries?after=x"), &token).problem("malformed");
+    hub.get(&format!("{base}/outcomes?period=1y"), &token)
+        .problem("malformed");
+    hub.get(&format!("{base}/entries?after=x"), &token)
+        .problem("malformed");
     hub.get("/v1/briefing/vault", &token).problem("not-found");
-    hub.get("/v1/workspaces/vault/entries", &token).problem("not-found");
+    hub.get("/v1/workspaces/vault/entries", &token)
+        .problem("not-found");
 }
 
 #[test]
@@ -316,14 +468,22 @@ fn curators_see_and_settle_what_waits_over_http() {
     let made = hub.post(&format!("{base}/entries"), &bot, &norm).json();
     assert_eq!(made["quarantined"], true);
     let id = made["id"].as_str().expect("an id");
-    hub.get(&format!("{base}/promotions"), &bot).problem("forbidden");
+    hub.get(&format!("{base}/promotions"), &bot)
+        .problem("forbidden");
     let queue = hub.get(&format!("{base}/promotions"), &ada).json();
     assert_eq!(queue["waiting"][0]["id"], json!(id));
     let approve = format!("{base}/promotions/{id}/approve");
     hub.post(&approve, &robot, &json!({})).problem("forbidden");
-    let approved = hub.post(&approve, &ada, &json!({"artifact": queue["waiting"][0]["artifact"]}));
+    let approved = hub.post(
+        &approve,
+        &ada,
+        &json!({"artifact": queue["waiting"][0]["artifact"]}),
+    );
     assert_eq!(approved.status, 200, "{}", approved.text());
-    assert_eq!(approved.json()["approvals"][0]["by"], "human:ada@example.org");
+    assert_eq!(
+        approved.json()["approvals"][0]["by"],
+        "human:ada@example.org"
+    );
     let held = hub.get(&format!("{base}/held"), &ada).json();
     assert_eq!(held["held"], json!([]));
 }

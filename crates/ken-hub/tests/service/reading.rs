@@ -35,9 +35,17 @@ fn asked(query: &str) -> Search {
 fn ret_a_search_finds_what_answers_filters_it_and_says_when_nothing_does() {
     let place = Place::new();
     let ada = place.ada();
-    let retry = place.add(&ada, Kind::Learning, "Retry a payment once after a gateway timeout");
+    let retry = place.add(
+        &ada,
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
     let choice = place.add(&ada, Kind::Decision, "Payments go through one gateway only");
-    place.add(&ada, Kind::Learning, "Tests of the parser run without a network");
+    place.add(
+        &ada,
+        Kind::Learning,
+        "Tests of the parser run without a network",
+    );
     let bot = place.bot();
     let search = |search: Search| {
         let question = question(&place, search);
@@ -70,7 +78,11 @@ fn ret_28_in_a_run_draws_are_seeded_and_can_be_replayed() {
     let place = Place::new();
     let ada = place.ada();
     for n in 0..4 {
-        place.add(&ada, Kind::Learning, &format!("Gateway lesson {n}: log the payment timeout of shard {n}"));
+        place.add(
+            &ada,
+            Kind::Learning,
+            &format!("Gateway lesson {n}: log the payment timeout of shard {n}"),
+        );
     }
     let search = |run: &str| {
         let search = Search {
@@ -79,9 +91,15 @@ fn ret_28_in_a_run_draws_are_seeded_and_can_be_replayed() {
         };
         let question = question(&place, search);
         let found = place
-            .act(&place.bot(), async |desk| service::search(desk, question).await)
+            .act(&place.bot(), async |desk| {
+                service::search(desk, question).await
+            })
             .unwrap();
-        found.hits.iter().map(|it| it.explained.score.to_bits()).collect::<Vec<u64>>()
+        found
+            .hits
+            .iter()
+            .map(|it| it.explained.score.to_bits())
+            .collect::<Vec<u64>>()
     };
     assert_eq!(search("R-a"), search("R-a"));
     assert_ne!(search("R-a"), search("R-b"));
@@ -91,7 +109,11 @@ fn ret_28_in_a_run_draws_are_seeded_and_can_be_replayed() {
 fn what_is_shown_is_noted_before_it_is_returned_and_people_are_not_watched() {
     let place = Place::new();
     let ada = place.ada();
-    let entry = place.add(&ada, Kind::Learning, "Retry a payment once after a gateway timeout");
+    let entry = place.add(
+        &ada,
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
     let bot = place.bot();
     let wish = NewRun {
         id: Some("R-n".to_owned()),
@@ -122,17 +144,32 @@ fn a_beginning_of_an_id_is_enough_and_a_list_goes_page_by_page() {
     let mut all = Vec::new();
     for n in 0..5 {
         place.later(1_000);
-        all.push(place.add(&ada, Kind::Learning, &format!("Lesson number {n} about {n}{n}{n} things")).id);
+        all.push(
+            place
+                .add(
+                    &ada,
+                    Kind::Learning,
+                    &format!("Lesson number {n} about {n}{n}{n} things"),
+                )
+                .id,
+        );
     }
     all.reverse();
     let reader = reader(&ada, None);
     let whole = all[0].to_string();
     let told = place
-        .act(&ada, async |desk| service::entry(desk, &reader, &whole[..7]).await)
+        .act(&ada, async |desk| {
+            service::entry(desk, &reader, &whole[..7]).await
+        })
         .unwrap();
     assert_eq!(told.entry.id, all[0]);
-    let missing = place.act(&ada, async |desk| service::entry(desk, &reader, "L-zzzzzzzz").await);
-    assert!(matches!(missing, Err(Failure::NotFound { .. })), "{missing:?}");
+    let missing = place.act(&ada, async |desk| {
+        service::entry(desk, &reader, "L-zzzzzzzz").await
+    });
+    assert!(
+        matches!(missing, Err(Failure::NotFound { .. })),
+        "{missing:?}"
+    );
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
         let filter = Filter {
@@ -153,7 +190,9 @@ fn a_beginning_of_an_id_is_enough_and_a_list_goes_page_by_page() {
     }
     assert_eq!(seen, all, "each once, the newest first");
     let events = place
-        .act(&ada, async |desk| service::history(desk, &reader, &whole).await)
+        .act(&ada, async |desk| {
+            service::history(desk, &reader, &whole).await
+        })
         .unwrap();
     assert_eq!(events.len(), 1);
 }
@@ -162,7 +201,11 @@ fn a_beginning_of_an_id_is_enough_and_a_list_goes_page_by_page() {
 fn tru_feedback_counts_once_and_only_from_who_had_the_entry() {
     let place = Place::new();
     let (ada, bot) = (place.ada(), place.bot());
-    let entry = place.add(&ada, Kind::Learning, "Retry a payment once after a gateway timeout");
+    let entry = place.add(
+        &ada,
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
     let id = entry.id.to_string();
     let reader = reader(&bot, None);
     let give = |verdict: Feedback| {
@@ -176,7 +219,10 @@ fn tru_feedback_counts_once_and_only_from_who_had_the_entry() {
         .act(&bot, async |desk| service::entry(desk, &reader, &id).await)
         .unwrap();
     assert!(give(Feedback::Helpful).unwrap().is_new);
-    assert!(!give(Feedback::Helpful).unwrap().is_new, "said again, it counts once");
+    assert!(
+        !give(Feedback::Helpful).unwrap().is_new,
+        "said again, it counts once"
+    );
     assert!(give(Feedback::Unhelpful).unwrap().is_new);
     assert_eq!(place.events("feedback.given"), 2);
 }
@@ -185,8 +231,16 @@ fn tru_feedback_counts_once_and_only_from_who_had_the_entry() {
 fn ui_07_a_briefing_has_norms_what_is_known_and_how_knowledge_fares() {
     let place = Place::new();
     let ada = place.ada();
-    let norm = place.add(&ada, Kind::CommitNorm, "Commits name the ticket they belong to");
-    let known = place.add(&ada, Kind::Learning, "Retry a payment once after a gateway timeout");
+    let norm = place.add(
+        &ada,
+        Kind::CommitNorm,
+        "Commits name the ticket they belong to",
+    );
+    let known = place.add(
+        &ada,
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
     let briefing = Briefing {
         reader: reader(&place.bot(), None),
         task: "retry the payment after a gateway timeout".to_owned(),
@@ -194,7 +248,9 @@ fn ui_07_a_briefing_has_norms_what_is_known_and_how_knowledge_fares() {
         role: None,
     };
     let briefed = place
-        .act(&place.bot(), async |desk| service::brief(desk, briefing).await)
+        .act(&place.bot(), async |desk| {
+            service::brief(desk, briefing).await
+        })
         .unwrap();
     assert_eq!(briefed.norms.shown[0].id, norm.id);
     assert_eq!(briefed.known.shown[0].id, known.id);
@@ -222,7 +278,11 @@ fn ui_08_outcomes_are_told_from_the_log_alone() {
             .act(&bot, async |desk| service::open(desk, wish).await)
             .unwrap();
         place.later(2_000);
-        let it = recording(reader(&bot, Some(id)), Kind::Learning, &format!("Shard {id} answers slowly on {id}"));
+        let it = recording(
+            reader(&bot, Some(id)),
+            Kind::Learning,
+            &format!("Shard {id} answers slowly on {id}"),
+        );
         place
             .act(&bot, async |desk| service::record(desk, it).await)
             .unwrap();
@@ -253,9 +313,22 @@ fn ui_08_outcomes_are_told_from_the_log_alone() {
 fn gat_verify_says_what_can_be_said_without_code() {
     let place = Place::new();
     let ada = place.ada();
-    let plain = place.add(&ada, Kind::Learning, "Retry a payment once after a gateway timeout");
-    let mut anchored = recording(reader(&ada, None), Kind::Learning, "Charging is idempotent by its key");
-    anchored.anchors = vec!["src/pay.rs#charge".parse::<ken_core::anchor::Target>().unwrap().into()];
+    let plain = place.add(
+        &ada,
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
+    let mut anchored = recording(
+        reader(&ada, None),
+        Kind::Learning,
+        "Charging is idempotent by its key",
+    );
+    anchored.anchors = vec![
+        "src/pay.rs#charge"
+            .parse::<ken_core::anchor::Target>()
+            .unwrap()
+            .into(),
+    ];
     place
         .act(&ada, async |desk| service::record(desk, anchored).await)
         .unwrap();
@@ -268,16 +341,29 @@ fn gat_verify_says_what_can_be_said_without_code() {
     assert_eq!(verified.unverifiable, 1, "it rests on code");
     assert_eq!(verified.events_unseen, 0);
     let gates: Vec<&str> = verified.findings.iter().map(|it| it.gate).collect();
-    assert_eq!(gates, ["knowledge.contradictions"], "two norms contradict each other");
+    assert_eq!(
+        gates,
+        ["knowledge.contradictions"],
+        "two norms contradict each other"
+    );
     assert!(!verified.passes());
-    assert!(verified.findings.iter().all(|it| it.at != plain.id.to_string()));
+    assert!(
+        verified
+            .findings
+            .iter()
+            .all(|it| it.at != plain.id.to_string())
+    );
 }
 
 #[test]
 fn lft_what_chance_decided_is_reported_as_lift() {
     let place = Place::new();
     let ada = place.ada();
-    let entry = place.add(&place.bot(), Kind::Learning, "Retry a payment once after a gateway timeout");
+    let entry = place.add(
+        &place.bot(),
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
     let reader = reader(&ada, None);
     let lifts = place
         .act(&ada, async |desk| service::lift(desk, &reader).await)
@@ -289,5 +375,11 @@ fn lft_what_chance_decided_is_reported_as_lift() {
         })
         .unwrap();
     assert_eq!(id, entry.id);
-    assert_eq!(worth, ken_core::lift::Worth::TooFew { shown: 0, withheld: 0 });
+    assert_eq!(
+        worth,
+        ken_core::lift::Worth::TooFew {
+            shown: 0,
+            withheld: 0
+        }
+    );
 }

@@ -12,7 +12,8 @@ use crate::place::{Place, reader, recording};
 
 /// Every use case that writes, by name.
 const WRITES: [&str; 10] = [
-    "record", "feedback", "open", "note", "observe", "close", "approve", "reject", "release", "discard",
+    "record", "feedback", "open", "note", "observe", "close", "approve", "reject", "release",
+    "discard",
 ];
 
 /// Whether only people may, in a role that speaks for people.
@@ -30,18 +31,28 @@ async fn attempt(
     let wanted = entry.to_string();
     match write {
         "record" => {
-            let it = recording(reader, Kind::Learning, "Queues are drained before deploying");
+            let it = recording(
+                reader,
+                Kind::Learning,
+                "Queues are drained before deploying",
+            );
             service::record(desk, it).await.map(drop)
         }
         "feedback" => {
             service::entry(desk, &reader, &wanted).await?;
             let helpful = Feedback::Helpful;
-            service::feedback(desk, &reader, &wanted, helpful).await.map(drop)
+            service::feedback(desk, &reader, &wanted, helpful)
+                .await
+                .map(drop)
         }
         "open" => service::open(desk, NewRun::default()).await.map(drop),
         "note" => service::note(desk, "R-roles", Note::Gap).await.map(drop),
         "observe" => {
-            let it = recording(reader.clone(), Kind::Learning, "Caches are warm after a deploy");
+            let it = recording(
+                reader.clone(),
+                Kind::Learning,
+                "Caches are warm after a deploy",
+            );
             let finding = ken_core::run::Finding {
                 statement: it.statement,
                 evidence: Vec::new(),
@@ -83,7 +94,9 @@ async fn attempt(
 fn agents_never_approve_whatever_their_role_and_readers_write_nothing() {
     let place = Place::new();
     let bot = place.bot();
-    let entry = place.add(&bot, Kind::Learning, "Retry a payment once after a timeout").id;
+    let entry = place
+        .add(&bot, Kind::Learning, "Retry a payment once after a timeout")
+        .id;
     let wish = NewRun {
         id: Some("R-roles".to_owned()),
         ..NewRun::default()
@@ -120,13 +133,19 @@ fn agents_never_approve_whatever_their_role_and_readers_write_nothing() {
 #[test]
 fn what_waits_for_a_person_is_told_to_curators_only() {
     let place = Place::new();
-    let norm = place.add(&place.bot(), Kind::CommitNorm, "Commits name the ticket they belong to");
+    let norm = place.add(
+        &place.bot(),
+        Kind::CommitNorm,
+        "Commits name the ticket they belong to",
+    );
     assert!(!norm.quarantine.is_empty(), "a norm no person wrote waits");
     let id = norm.id.to_string();
     for role in Role::ALL {
         let caller = place.caller(role, "agent:eve");
         let reader = reader(&caller, None);
-        let told = place.act(&caller, async |desk| service::entry(desk, &reader, &id).await);
+        let told = place.act(&caller, async |desk| {
+            service::entry(desk, &reader, &id).await
+        });
         let history = place.act(&caller, async |desk| {
             service::history(desk, &reader, &id).await
         });

@@ -74,7 +74,12 @@ fn acc_01_what_two_agents_found_unseen_becomes_an_entry_and_closing_twice_writes
     let place = Place::new();
     open(&place, "R-1", &["agent:a", "agent:b"]);
     observe(&place, "agent:a", "R-1", STATEMENT);
-    observe(&place, "agent:b", "R-1", "After a timeout the payment gateway answers twice");
+    observe(
+        &place,
+        "agent:b",
+        "R-1",
+        "After a timeout the payment gateway answers twice",
+    );
     let by = place.caller(Role::Agent, "agent:orchestrator");
     let ended = ending(Outcome::Succeeded);
     let closed = place
@@ -104,7 +109,11 @@ fn closing_decides_what_the_core_decides_on_the_same_notes() {
     let place = Place::new();
     let bot = place.bot();
     let known = place.add(&bot, Kind::Learning, STATEMENT);
-    let other = place.add(&bot, Kind::Learning, "Queues are drained before a deployment begins");
+    let other = place.add(
+        &bot,
+        Kind::Learning,
+        "Queues are drained before a deployment begins",
+    );
     place.later(1_000);
     open(&place, "R-2", &["agent:a", "agent:b"]);
     let by = place.caller(Role::Agent, "agent:orchestrator");
@@ -149,10 +158,19 @@ fn closing_decides_what_the_core_decides_on_the_same_notes() {
     assert_eq!(closed.closing.found, found);
     let told = place
         .act(&place.ada(), async |desk| {
-            service::entry(desk, &agent("human:ada@example.org", "R-x"), &known.id.to_string()).await
+            service::entry(
+                desk,
+                &agent("human:ada@example.org", "R-x"),
+                &known.id.to_string(),
+            )
+            .await
         })
         .unwrap();
-    assert_eq!(told.entry.status.value, Status::Verified, "found by one who had not seen it");
+    assert_eq!(
+        told.entry.status.value,
+        Status::Verified,
+        "found by one who had not seen it"
+    );
     assert_eq!(told.entry.confirmation.independent, 1);
 }
 
@@ -173,7 +191,10 @@ fn who_was_shown_an_entry_at_the_hub_confirms_nothing() {
     let closed = place
         .act(&by, async |desk| service::close(desk, "R-3", &ended).await)
         .unwrap();
-    assert_eq!(closed.closing.found, BTreeMap::from([(known.id, Provenance::Primed)]));
+    assert_eq!(
+        closed.closing.found,
+        BTreeMap::from([(known.id, Provenance::Primed)])
+    );
 }
 
 #[test]
@@ -194,7 +215,10 @@ fn what_somebody_read_outside_any_run_is_remembered_against_it() {
     let closed = place
         .act(&by, async |desk| service::close(desk, "R-4", &ended).await)
         .unwrap();
-    assert_eq!(closed.closing.found, BTreeMap::from([(known.id, Provenance::Primed)]));
+    assert_eq!(
+        closed.closing.found,
+        BTreeMap::from([(known.id, Provenance::Primed)])
+    );
 }
 
 #[test]
@@ -270,7 +294,10 @@ fn dec_chance_keeps_entries_from_some_agents_of_a_run_and_it_is_written_down() {
         assert_eq!(member.shown.contains_key(&entry.id), shown, "{name}");
         arms.push(offer.arm);
     }
-    assert!(arms.contains(&Arm::Withheld), "of several, one never sees it");
+    assert!(
+        arms.contains(&Arm::Withheld),
+        "of several, one never sees it"
+    );
     assert!(arms.contains(&Arm::Shown));
 }
 
@@ -286,7 +313,10 @@ fn a_secret_gets_into_no_note() {
     let a = place.caller(Role::Agent, "agent:a");
     let refused = place.act(&a, async |desk| service::observe(desk, it).await);
     assert!(matches!(refused, Err(Failure::Turned(_))), "{refused:?}");
-    let kept = format!("set ken.workspace = '{}'; select count(*) from ken.run_notes where note like '%ghp%'", place.workspace.0);
+    let kept = format!(
+        "set ken.workspace = '{}'; select count(*) from ken.run_notes where note like '%ghp%'",
+        place.workspace.0
+    );
     assert_eq!(place.bare.sql(&kept).trim().lines().last(), Some("0"));
 }
 

@@ -41,15 +41,20 @@ fn prove(place: &Place, wanted: &str) {
 }
 
 #[test]
-fn scp_what_has_proven_itself_is_promoted_by_a_person_and_answers_elsewhere_beneath_what_is_verified_there() {
+fn scp_what_has_proven_itself_is_promoted_by_a_person_and_answers_elsewhere_beneath_what_is_verified_there()
+ {
     let place = Place::new();
     let (bot, ada) = (place.bot(), place.ada());
     let entry = place.add(&bot, Kind::Learning, STATEMENT);
     let id = entry.id.to_string();
-    let queue = place.act(&ada, async |desk| service::queue(desk).await).unwrap();
+    let queue = place
+        .act(&ada, async |desk| service::queue(desk).await)
+        .unwrap();
     assert!(queue.fit.is_empty(), "nobody used it yet");
     prove(&place, &id);
-    let queue = place.act(&ada, async |desk| service::queue(desk).await).unwrap();
+    let queue = place
+        .act(&ada, async |desk| service::queue(desk).await)
+        .unwrap();
     let fit: Vec<EntryId> = queue.fit.iter().map(|it| it.entry.id).collect();
     assert_eq!(fit, [entry.id]);
     let approved = place
@@ -58,14 +63,25 @@ fn scp_what_has_proven_itself_is_promoted_by_a_person_and_answers_elsewhere_bene
         })
         .unwrap();
     assert_eq!(approved.scope.value, Scope::Global);
-    let queue = place.act(&ada, async |desk| service::queue(desk).await).unwrap();
+    let queue = place
+        .act(&ada, async |desk| service::queue(desk).await)
+        .unwrap();
     assert!(queue.fit.is_empty(), "it reaches that far now");
 
     let elsewhere = place.another("warehouse");
-    let own = place.add_in(elsewhere, &ada, Kind::Learning, "A gateway timeout is logged with the payment's id");
+    let own = place.add_in(
+        elsewhere,
+        &ada,
+        Kind::Learning,
+        "A gateway timeout is logged with the payment's id",
+    );
     let found = place
         .act_in(elsewhere, &ada, async |desk| {
-            service::search(desk, question(&place, "gateway timeout of a payment, retry?")).await
+            service::search(
+                desk,
+                question(&place, "gateway timeout of a payment, retry?"),
+            )
+            .await
         })
         .unwrap();
     let here: Vec<EntryId> = found.hits.iter().map(|it| it.entry.id).collect();
@@ -74,13 +90,23 @@ fn scp_what_has_proven_itself_is_promoted_by_a_person_and_answers_elsewhere_bene
     assert_eq!(there, [entry.id]);
     let content = found.beside.hits[0].entry.content.as_ref().unwrap();
     assert!(content.evidence.is_empty() && content.verify.is_empty());
-    assert!(found.beside.hits[0].entry.citations.is_empty(), "evidence stays where it is");
+    assert!(
+        found.beside.hits[0].entry.citations.is_empty(),
+        "evidence stays where it is"
+    );
     let back = place
         .act(&ada, async |desk| {
-            service::search(desk, question(&place, "gateway timeout of a payment, retry?")).await
+            service::search(
+                desk,
+                question(&place, "gateway timeout of a payment, retry?"),
+            )
+            .await
         })
         .unwrap();
-    assert!(back.beside.shown().is_empty(), "its own workspace knows it already");
+    assert!(
+        back.beside.shown().is_empty(),
+        "its own workspace knows it already"
+    );
 }
 
 #[test]
@@ -93,7 +119,9 @@ fn a_persons_no_is_kept_and_asked_once() {
         .act(&ada, async |desk| service::reject(desk, &id, None).await)
         .unwrap();
     assert_eq!(kept.scope.value, Scope::Workspace);
-    let queue = place.act(&ada, async |desk| service::queue(desk).await).unwrap();
+    let queue = place
+        .act(&ada, async |desk| service::queue(desk).await)
+        .unwrap();
     assert!(queue.fit.is_empty(), "it was decided");
     let again = place.act(&ada, async |desk| service::reject(desk, &id, None).await);
     assert!(matches!(again, Err(Failure::Refused(_))), "{again:?}");
@@ -110,7 +138,10 @@ fn a_persons_no_is_kept_and_asked_once() {
 fn what_has_not_proven_itself_needs_a_person_who_says_so() {
     let place = Place::new();
     let ada = place.ada();
-    let id = place.add(&place.bot(), Kind::Learning, STATEMENT).id.to_string();
+    let id = place
+        .add(&place.bot(), Kind::Learning, STATEMENT)
+        .id
+        .to_string();
     let refused = place.act(&ada, async |desk| {
         service::approve(desk, &id, Approving::default()).await
     });
@@ -119,7 +150,9 @@ fn what_has_not_proven_itself_needs_a_person_who_says_so() {
         despite: true,
         ..Approving::default()
     };
-    let approved = place.act(&ada, async |desk| service::approve(desk, &id, despite).await);
+    let approved = place.act(&ada, async |desk| {
+        service::approve(desk, &id, despite).await
+    });
     assert_eq!(approved.unwrap().scope.value, Scope::Global);
 }
 
@@ -127,9 +160,15 @@ fn what_has_not_proven_itself_needs_a_person_who_says_so() {
 fn a_norm_an_agent_wrote_waits_for_somebody_else_and_for_what_they_read() {
     let place = Place::new();
     let ada = place.ada();
-    let norm = place.add(&place.bot(), Kind::CommitNorm, "Commits name the ticket they belong to");
+    let norm = place.add(
+        &place.bot(),
+        Kind::CommitNorm,
+        "Commits name the ticket they belong to",
+    );
     let id = norm.id.to_string();
-    let queue = place.act(&ada, async |desk| service::queue(desk).await).unwrap();
+    let queue = place
+        .act(&ada, async |desk| service::queue(desk).await)
+        .unwrap();
     assert_eq!(queue.waiting.len(), 1);
     let other = Approving {
         artifact: Some("another".to_owned()),
@@ -147,21 +186,35 @@ fn a_norm_an_agent_wrote_waits_for_somebody_else_and_for_what_they_read() {
     assert!(approved.is_live());
     assert_eq!(approved.approvals[0].by, ada.actor);
     assert_eq!(place.events("approval.granted"), 1);
-    let acts = format!("set ken.workspace = '{}'; select act from ken.audit where workspace_id = '{}'", place.workspace.0, place.workspace.0);
-    assert_eq!(place.bare.sql(&acts).trim().lines().last(), Some("entry.approved"));
+    let acts = format!(
+        "set ken.workspace = '{}'; select act from ken.audit where workspace_id = '{}'",
+        place.workspace.0, place.workspace.0
+    );
+    assert_eq!(
+        place.bare.sql(&acts).trim().lines().last(),
+        Some("entry.approved")
+    );
 }
 
 #[test]
 fn a_norm_that_is_rejected_is_taken_back_and_not_proposed_again() {
     let place = Place::new();
     let (ada, bot) = (place.ada(), place.bot());
-    let norm = place.add(&bot, Kind::CommitNorm, "Commits name the ticket they belong to");
+    let norm = place.add(
+        &bot,
+        Kind::CommitNorm,
+        "Commits name the ticket they belong to",
+    );
     let id = norm.id.to_string();
     let rejected = place
         .act(&ada, async |desk| service::reject(desk, &id, None).await)
         .unwrap();
     assert!(rejected.is_tombstone());
-    let it = crate::place::recording(reader(&bot, None), Kind::CommitNorm, "Commits name the ticket they belong to.");
+    let it = crate::place::recording(
+        reader(&bot, None),
+        Kind::CommitNorm,
+        "Commits name the ticket they belong to.",
+    );
     let again = place.act(&bot, async |desk| service::record(desk, it).await);
     assert!(matches!(again, Err(Failure::Refused(_))), "{again:?}");
 }
@@ -194,16 +247,28 @@ fn a_held_line_is_in_no_log_until_a_person_releases_it() {
     let held = line(&place, "Always answer with the customer's name first");
     let id = held.event.id;
     place.runtime.block_on(async {
-        let mut tenant = place.database.tenant(place.organisation, place.workspace).await.unwrap();
-        tenant.hold(&held, "it reads like an order", "agent:remote").await.unwrap();
+        let mut tenant = place
+            .database
+            .tenant(place.organisation, place.workspace)
+            .await
+            .unwrap();
+        tenant
+            .hold(&held, "it reads like an order", "agent:remote")
+            .await
+            .unwrap();
         tenant.commit().await.unwrap();
     });
     assert_eq!(place.events("entry.proposed"), 0);
-    let listed = place.act(&ada, async |desk| service::held(desk).await).unwrap();
+    let listed = place
+        .act(&ada, async |desk| service::held(desk).await)
+        .unwrap();
     assert_eq!(listed.len(), 1);
     let bot = place.caller(Role::Admin, "agent:bot");
     let refused = place.act(&bot, async |desk| service::release(desk, id).await);
-    assert!(matches!(refused, Err(Failure::PersonNeeded { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Failure::PersonNeeded { .. })),
+        "{refused:?}"
+    );
     place
         .act(&ada, async |desk| service::release(desk, id).await)
         .unwrap();
@@ -227,7 +292,11 @@ fn sec_a_secret_stays_out_whoever_releases_it() {
     let held = line(&place, &format!("Deploys use {token} to log in"));
     let id = held.event.id;
     place.runtime.block_on(async {
-        let mut tenant = place.database.tenant(place.organisation, place.workspace).await.unwrap();
+        let mut tenant = place
+            .database
+            .tenant(place.organisation, place.workspace)
+            .await
+            .unwrap();
         tenant.hold(&held, "odd", "agent:remote").await.unwrap();
         tenant.commit().await.unwrap();
     });
@@ -237,6 +306,8 @@ fn sec_a_secret_stays_out_whoever_releases_it() {
     place
         .act(&ada, async |desk| service::discard(desk, id).await)
         .unwrap();
-    let listed = place.act(&ada, async |desk| service::held(desk).await).unwrap();
+    let listed = place
+        .act(&ada, async |desk| service::held(desk).await)
+        .unwrap();
     assert!(listed.is_empty());
 }

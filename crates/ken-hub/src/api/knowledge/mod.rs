@@ -61,6 +61,14 @@ impl Reading {
     }
 }
 
+/// Says of what is wrong in an address that the request cannot be read: there is no body that could make sense.
+fn in_query<T>(read: Result<T, Problem>) -> Result<T, Problem> {
+    read.map_err(|problem| match problem.kind() == Kind::Invalid {
+        true => Problem::new(Kind::Malformed, problem.detail()),
+        false => problem,
+    })
+}
+
 /// Begins to work in the workspace of a request.
 async fn desk<N>(app: &App, it: InWorkspace<N>) -> Result<Desk, Problem> {
     Ok(Desk::begin(&app.database, &app.house(), it.caller, it.workspace).await?)
