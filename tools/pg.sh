@@ -7,6 +7,7 @@
 #   tools/pg.sh promote PGDATA       makes a standby a server of its own
 #   tools/pg.sh kill PGDATA          SIGKILL for the postmaster, as a crash would
 #   tools/pg.sh restart PGDATA       begins a killed server again, same port
+#   tools/pg.sh restore FOLDER       begins a server on a copy of a base backup; prints the same settings
 #   tools/pg.sh stop PGDATA          ends a server and deletes its data
 #   tools/pg.sh bin                  prints where psql, pg_dump and the others are
 #
@@ -184,6 +185,15 @@ restart)
         sleep 0.2
     done
     ;;
+restore)
+    install
+    new_home
+    cp -R "${2:?the folder pg_basebackup wrote}" "$home/db"
+    chown -R "$user" "$home/db"
+    chmod 700 "$home/db"
+    launch_on_some_port
+    tell
+    ;;
 stop)
     of "${2:-}"
     if [ -f "$home/db/postmaster.pid" ]; then
@@ -196,7 +206,7 @@ watch)
     watch "${3:?minutes}"
     ;;
 *)
-    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
+    sed -n '3,12s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

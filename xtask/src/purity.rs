@@ -76,7 +76,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ken-index", &["ken-core", "ken-embed"]),
     ("ken-ledger", &["ken-core"]),
     ("ken-mcp", &["ken-core"]),
-    ("ken-remote", &["ken-core"]),
+    ("ken-remote", &["ken-core", "ken-embed"]),
     (
         "ken-hub",
         &[
@@ -96,6 +96,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ken-guard",
             "ken-index",
             "ken-ledger",
+            "ken-remote",
         ],
     ),
     (
@@ -125,6 +126,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ken-guard",
             "ken-index",
             "ken-ledger",
+            "ken-remote",
         ],
     ),
     (

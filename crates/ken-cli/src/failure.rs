@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use ken_core::decide::Refusal;
 use ken_engine::guard::without_secrets;
+use ken_engine::remote::RemoteError;
 use ken_engine::{Error, Kind};
 
 /// How the program ends.
@@ -165,6 +166,9 @@ fn code(error: &Error) -> &'static str {
         Error::Usage(_) => "usage",
         Error::Model(_) => "model",
         Error::Judge(_) => "judge",
+        Error::Remote(RemoteError::Hub { .. }) => "hub",
+        Error::Remote(RemoteError::Busy { .. }) => "busy",
+        Error::Remote(_) => "remote",
         Error::Ungrounded { .. } => "ungrounded",
         Error::BulkLoss { .. } => "bulk_loss",
         Error::OtherArtifact(_) => "other_artifact",
@@ -266,6 +270,7 @@ fn hint(error: &Error) -> Option<String> {
         | Error::Usage(_)
         | Error::Model(_)
         | Error::Judge(_)
+        | Error::Remote(_)
         | Error::BulkLoss { .. }
         | Error::OtherArtifact(_)
         | Error::Signature(_)

@@ -254,6 +254,17 @@ pub(crate) fn mcp_token() -> Option<String> {
     variable("KEN_MCP_TOKEN")
 }
 
+/// Returns what a hub knows this user by, if the environment says so.
+pub(crate) fn hub_token() -> Option<String> {
+    variable("KEN_HUB_TOKEN")
+}
+
+/// Returns where a hub's database is, if the environment says so.
+#[cfg(feature = "hub")]
+pub(crate) fn database_url() -> Option<String> {
+    variable("KEN_DATABASE_URL")
+}
+
 /// Returns what the environment says about git.
 pub(crate) fn git_env() -> GitEnv {
     let path = |name| {

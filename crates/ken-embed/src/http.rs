@@ -24,8 +24,7 @@ use crate::vector::Vector;
 use endpoint::Address;
 
 pub use caller::{CallError, Caller, KeyStyle, Limits, Target};
-pub(crate) use endpoint::Reach;
-pub use endpoint::{Dialect, Endpoint, EndpointError, Plain};
+pub use endpoint::{Dialect, Endpoint, EndpointError, Plain, Reach};
 
 /// Time one request may take from the first byte sent to the last received.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -159,8 +158,8 @@ fn describe(endpoint: &Endpoint, address: &Address) -> Model {
     }
 }
 
-/// Makes a client that follows no redirect.
-pub(crate) fn agent(reach: &Reach, whole: Option<Duration>) -> Result<Agent, EndpointError> {
+/// Makes a client that trusts whom the machine trusts and follows no redirect.
+pub fn agent(reach: &Reach, whole: Option<Duration>) -> Result<Agent, EndpointError> {
     let mut config = Agent::config_builder()
         .timeout_global(whole)
         .timeout_connect(Some(CONNECT_TIMEOUT))
@@ -205,7 +204,8 @@ fn cut(text: &str) -> &str {
     clippy::wildcard_enum_match_arm,
     reason = "not our enums; what is not named has a word too"
 )]
-pub(crate) fn reason(error: &ureq::Error) -> &'static str {
+#[must_use]
+pub fn reason(error: &ureq::Error) -> &'static str {
     match error {
         ureq::Error::Timeout(_) => "it took too long",
         ureq::Error::HostNotFound => "its name is not known",

@@ -10,6 +10,7 @@ use ken_ledger::git::GitError;
 use crate::judge::JudgeError;
 use crate::model::ModelError;
 use crate::promotion::SignatureError;
+use crate::remote::RemoteError;
 
 /// Why a use case did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +58,8 @@ pub enum Error {
     Model(#[from] ModelError),
     #[error(transparent)]
     Judge(#[from] JudgeError),
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
     #[error(transparent)]
     Disk(#[from] DiskError),
     #[error(transparent)]
@@ -150,7 +153,10 @@ impl Error {
             | Self::OtherArtifact(_)
             | Self::Signature(_)
             | Self::Ungrounded { .. } => Kind::Refused,
-            Self::Replace(ken_ledger::replace::ReplaceError::Busy(_)) => Kind::Busy,
+            Self::Replace(ken_ledger::replace::ReplaceError::Busy(_))
+            | Self::Remote(RemoteError::Busy { .. }) => Kind::Busy,
+            Self::Remote(RemoteError::Hub { .. }) => Kind::Internal,
+            Self::Remote(_) => Kind::User,
             Self::Read(ken_ledger::ReadError::Segment(_)) | Self::Damaged { .. } => Kind::Damaged,
             Self::Index(error) if error.is_damage() => Kind::Damaged,
             Self::Disk(_)
@@ -187,6 +193,7 @@ impl Error {
             }
             Self::Model(error) => error.hint(),
             Self::Judge(error) => error.hint().map(ToOwned::to_owned),
+            Self::Remote(error) => error.hint(),
             Self::Ungrounded { nearest, .. } if !nearest.is_empty() => {
                 Some(format!("did you mean `{}`?", nearest.join("`, `")))
             }

@@ -7,7 +7,7 @@
 //! Reading order: [`engine`] holds the ledger and its index together, [`entries`] the verbs,
 //! [`lookup`] the questions, [`search`] and [`brief`] what answers them, [`model`] which model helps, [`judge`] who is asked where Ken cannot tell, [`validity`] whether code bears entries out,
 //! [`runs`] who was shown what and what follows from it, [`attend`] what is said and noted at the moments of a conversation, [`sync`] what people
-//! edit by hand, [`upkeep`] packing, blanking and recovery, [`init`] coming and going, [`root_files`] files of others that Ken writes to.
+//! edit by hand, [`remote`] what is exchanged with a hub, [`upkeep`] packing, blanking and recovery, [`init`] coming and going, [`root_files`] files of others that Ken writes to.
 
 pub mod attend;
 pub mod audit;
@@ -37,6 +37,7 @@ pub mod norms;
 pub mod notice;
 pub mod pairs;
 pub mod promotion;
+pub mod remote;
 pub mod root_files;
 pub mod runs;
 pub mod scoring;

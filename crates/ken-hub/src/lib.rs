@@ -7,11 +7,13 @@
 //! - [`store`]: events in, entries out: the log, its projections, searching them, rebuilding them;
 //! - [`identity`]: who calls, and what they may do;
 //! - [`service`]: the use cases, one function a verb;
+//! - [`administration`]: what an operator does with the database at hand;
 //! - `mcp`: the same over the Model Context Protocol;
 //! - [`api`]: REST under `/v1`, its description, problems;
 //! - [`serve`]: the process: limits, health, metrics, an orderly end;
 //! - [`world`]: its clock and its dice.
 
+pub mod administration;
 pub mod api;
 pub mod database;
 pub mod identity;

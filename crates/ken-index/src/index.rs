@@ -129,6 +129,19 @@ impl Index {
         })
     }
 
+    /// Calls `each` with id and line of every event, in canonical order; nothing is parsed.
+    pub fn each_line(&self, each: &mut dyn FnMut(EventId, &str)) -> Result<(), IndexError> {
+        self.checked(|db| {
+            let mut statement = db.prepare_cached("SELECT id, line FROM events ORDER BY at, id")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let line: String = row.get(1)?;
+                each(EventId::from_bytes(row.get(0)?), &line);
+            }
+            Ok(())
+        })
+    }
+
     /// Returns the entries that cite `reference`, such as a commit.
     pub fn citing(&self, reference: &EvidenceRef) -> Result<Vec<EntryId>, IndexError> {
         let query = "SELECT DISTINCT entries.id FROM citations

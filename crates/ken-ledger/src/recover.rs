@@ -2,7 +2,8 @@
 //!
 //! The journal has every event this clone wrote. One that is in no worktree's ledger and in no
 //! file any ref or stash reaches is lost, and is written into a new segment. What is merely on
-//! another branch is not lost: it comes with the merge.
+//! another branch is not lost: it comes with the merge. [`Ledger::elsewhere`] tells the same of
+//! events another store still has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -108,22 +109,27 @@ impl Ledger {
             lost.insert(event.event.id);
         })?;
         notices.extend(bad);
-        forget_those_in(&*self.parts.ken, &mut lost)?;
-        if lost.is_empty() {
-            return Ok(lost);
+        each_id_in(&*self.parts.ken, &mut |id| {
+            lost.remove(&id);
+        })?;
+        if !lost.is_empty() {
+            each_id_elsewhere(git, &mut |id| {
+                lost.remove(&id);
+            })?;
         }
-        let asked = |source| RecoverError::Git { source };
-        for ken in git.other_ledgers().map_err(asked)? {
-            // Another worktree's damage is that worktree's to report; what is whole counts.
-            forget_those_in(&*ken, &mut lost)?;
-        }
-        git.each_reachable_file(&mut |path, content| {
-            if let Ok(name) = SegmentName::from_tree_path(path) {
-                forget_lines(&name, content, &mut lost);
-            }
-        })
-        .map_err(asked)?;
         Ok(lost)
+    }
+
+    /// Returns the ids of events in other worktrees and in files any ref or stash reaches; none
+    /// outside git.
+    pub fn elsewhere(&self) -> Result<BTreeSet<EventId>, RecoverError> {
+        let mut found = BTreeSet::new();
+        if let Some(git) = &self.parts.git {
+            each_id_elsewhere(&**git, &mut |id| {
+                found.insert(id);
+            })?;
+        }
+        Ok(found)
     }
 
     /// Collects the lines of lost events on wanted branches and counts all of them.
@@ -209,24 +215,42 @@ impl Ledger {
     }
 }
 
-/// Takes the events of a `.ken` folder out of `lost`.
-fn forget_those_in(ken: &dyn Dir, lost: &mut BTreeSet<EventId>) -> Result<(), DiskError> {
+/// Calls `visit` with every event of other worktrees and of files any ref or stash reaches.
+fn each_id_elsewhere(
+    git: &dyn GitView,
+    visit: &mut dyn FnMut(EventId),
+) -> Result<(), RecoverError> {
+    let asked = |source| RecoverError::Git { source };
+    for ken in git.other_ledgers().map_err(asked)? {
+        // Another worktree's damage is that worktree's to report; what is whole counts.
+        each_id_in(&*ken, visit)?;
+    }
+    git.each_reachable_file(&mut |path, content| {
+        if let Ok(name) = SegmentName::from_tree_path(path) {
+            each_id_of(&name, content, visit);
+        }
+    })
+    .map_err(asked)
+}
+
+/// Calls `visit` with the events of a `.ken` folder.
+fn each_id_in(ken: &dyn Dir, visit: &mut dyn FnMut(EventId)) -> Result<(), DiskError> {
     for stat in list_in(ken)? {
         let path = stat.name.path();
         let bytes = ken.read(&path).map_err(DiskError::on("read", &path))?;
-        forget_lines(&stat.name, &bytes, lost);
+        each_id_of(&stat.name, &bytes, visit);
     }
     Ok(())
 }
 
-/// Takes the whole events of a segment or pack out of `lost`.
-fn forget_lines(name: &SegmentName, bytes: &[u8], lost: &mut BTreeSet<EventId>) {
+/// Calls `visit` with the whole events of a segment or pack.
+fn each_id_of(name: &SegmentName, bytes: &[u8], visit: &mut dyn FnMut(EventId)) {
     let lines = pack::lines(name.form(), bytes).unwrap_or_default();
     for (_, line, _) in raw_lines(&lines) {
         // Git may have converted line ends in an old commit; the event is there all the same.
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if let Ok(event) = parse_line(line) {
-            lost.remove(&event.event.id);
+            visit(event.event.id);
         }
     }
 }

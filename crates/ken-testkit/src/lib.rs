@@ -4,7 +4,9 @@
 
 pub mod any_event;
 pub mod build;
+pub mod http;
 pub mod laws;
+pub mod memory_hub;
 pub mod memory_store;
 pub mod postgres;
 pub mod reference;

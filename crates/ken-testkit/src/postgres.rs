@@ -104,6 +104,18 @@ impl Postgres {
         Self::at(&url, Some(data))
     }
 
+    /// Begins a server on a copy of what `pg_basebackup` wrote.
+    ///
+    /// # Panics
+    ///
+    /// If it does not begin.
+    #[must_use]
+    pub fn restored(backup: &Path) -> Self {
+        let folder = backup.to_str().expect("a path that is text");
+        let (url, data) = begin(&["restore", folder], OWN_OPTIONS, None);
+        Self::at(&url, Some(data))
+    }
+
     /// Makes a standby a server of its own.
     pub fn promote(&self) {
         script(&["promote", &self.data().to_string_lossy()], "", None);

@@ -79,6 +79,10 @@ const GROUPS: &[(&str, &[&str])] = &[
         &["sync", "render", "recover", "blank"],
     ),
     (
+        "Share it through a hub",
+        &["remote", "push", "pull", "serve", "hub"],
+    ),
+    (
         "Look after the store",
         &["doctor", "scoring", "model", "judge", "index", "ledger"],
     ),
@@ -90,7 +94,8 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 const FOOT: &str = "\
 Environment: KEN_ACTOR who acts, KEN_RUN the run it belongs to, KEN_SESSION the agent's conversation,
-NO_COLOR no colour; KEN_NOW and KEN_SEED a clock that stands still and known ids, for tests.
+KEN_HUB_TOKEN what a hub knows you by, KEN_DATABASE_URL the database of a hub, NO_COLOR no colour;
+KEN_NOW and KEN_SEED a clock that stands still and known ids, for tests.
 Exit codes: 0 fine, 1 findings or refused, 2 usage or our own failure, 3 damaged store.
 `ken COMMAND --help` says more about one command.";
 

@@ -10,12 +10,14 @@ mod guard;
 mod health;
 mod help;
 mod hook;
+mod hub;
 mod judge;
 mod mcp;
 mod model;
 mod norms;
 mod pairs;
 mod promotion;
+mod remote;
 mod runs;
 mod search;
 mod setup;
@@ -42,12 +44,17 @@ pub(crate) use health::{
 };
 pub(crate) use help::command;
 pub(crate) use hook::HookArgs;
+pub(crate) use hub::{
+    HubArgs, HubCommand, OidcArgs, OrganisationCommand, ServeArgs, TokenArgs, TokenCommand,
+    WorkspaceArgs, WorkspaceCommand,
+};
 pub(crate) use judge::{EndpointArgs, ExtractArgs, JudgeArgs, JudgeCommand, SetJudge};
 pub(crate) use mcp::McpArgs;
 pub(crate) use model::{AddModelArgs, ModelCommand};
 pub(crate) use norms::{ContradictionsArgs, NormsCommand, ResolveArgs};
 pub(crate) use pairs::{DuplicatesArgs, MergeArgs, SupersedeArgs};
 pub(crate) use promotion::{ApproveArgs, PromoteArgs};
+pub(crate) use remote::{AddRemoteArgs, PushArgs, RemoteArgs, RemoteCommand};
 pub(crate) use runs::{
     CloseArgs, ConfidenceCommand, FeedbackArgs, LiftArgs, NoteRunArgs, ObserveArgs, OpenArgs,
     PolicyArgs, RunCommand,
@@ -265,6 +272,13 @@ pub(crate) enum Verb {
     Maintain(MaintainArgs),
     /// Turn edits of entry files into events and bring the files up to date
     Sync(SyncArgs),
+    /// Look after the hubs this clone exchanges events with
+    #[command(subcommand, after_help = remote::REMOTE_HELP)]
+    Remote(RemoteCommand),
+    /// Offer a hub the events it does not have
+    Push(PushArgs),
+    /// Take from a hub the events this clone does not have, also those that git lost
+    Pull(RemoteArgs),
     /// Write every entry file and gathering view anew
     Render,
     /// Write entries for other programs: JSON lines, an OKF bundle or Markdown
@@ -293,6 +307,11 @@ pub(crate) enum Verb {
     /// Serve knowledge to a coding agent over the Model Context Protocol, on standard input and output
     #[command(after_long_help = mcp::MCP_EXAMPLES)]
     Mcp(McpArgs),
+    /// Serve an organisation's hub: knowledge of many repositories, on PostgreSQL
+    #[command(after_help = hub::SERVE_HELP)]
+    Serve(Box<ServeArgs>),
+    /// Look after a hub's database: organisations, workspaces, tokens
+    Hub(Box<HubArgs>),
     /// Look the installation over
     Doctor,
 }

@@ -24,6 +24,9 @@ pub(crate) struct SyncArgs {
     /// Retract entries even where many files were deleted at once
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Then exchange events with a hub, in both directions [default: the only one, or `hub`]
+    #[arg(long, value_name = "NAME", num_args = 0..=1)]
+    pub(crate) remote: Option<Option<String>>,
 }
 
 /// `ken recover`.

@@ -91,7 +91,7 @@ fn made_up() -> String {
 }
 
 /// Returns what is called when somebody ends the program.
-fn stop() -> Result<CancellationToken, Failure> {
+pub(super) fn stop() -> Result<CancellationToken, Failure> {
     let stop = CancellationToken::new();
     let called = stop.clone();
     let mut ended = Ended::new().map_err(|e| Failure::io("cannot wait for signals", &e))?;

@@ -19,6 +19,7 @@ mod distil;
 mod doctor;
 mod drift;
 mod duplicates;
+mod exchange;
 mod export;
 mod extract;
 mod feedback;
@@ -26,6 +27,7 @@ mod friction;
 mod hand;
 mod health;
 mod hook;
+mod hub;
 mod import;
 mod index;
 mod init;
@@ -49,6 +51,7 @@ mod reanchor;
 mod recover;
 mod reduce;
 mod reflect;
+mod remote;
 mod render;
 mod restore;
 mod retract;
@@ -59,6 +62,7 @@ mod run;
 mod scan;
 mod scoring;
 mod search;
+mod serve;
 mod setup;
 mod show;
 mod stage;
@@ -231,6 +235,9 @@ impl Session<'_> {
             Verb::Health(command) => health::run(self, command),
             Verb::Maintain(args) => maintain::run(self, args),
             Verb::Sync(args) => sync::run(self, &args),
+            Verb::Remote(command) => remote::run(self, command),
+            Verb::Push(args) => exchange::push(self, &args),
+            Verb::Pull(args) => exchange::pull(self, &args),
             Verb::Render => render::run(self),
             Verb::Export(args) => export::run(self, &args),
             Verb::Recover(args) => recover::run(self, &args),
@@ -241,6 +248,8 @@ impl Session<'_> {
             Verb::Ledger(command) => ledger::run(self, command),
             Verb::Scoring { command } => scoring::run(self, command),
             Verb::Mcp(args) => mcp::run(self, &args),
+            Verb::Serve(args) => serve::run(self, &args),
+            Verb::Hub(args) => hub::run(self, &args),
             Verb::Doctor => doctor::run(self),
         }
     }

@@ -85,6 +85,13 @@ fn help_groups_commands_by_task() {
       recover        Bring back events that a reset, clean or removed worktree took away
       blank          Remove an event's data everywhere, such as a leaked secret
 
+    Share it through a hub:
+      remote         Look after the hubs this clone exchanges events with
+      push           Offer a hub the events it does not have
+      pull           Take from a hub the events this clone does not have, also those that git lost
+      serve          Serve an organisation's hub: knowledge of many repositories, on PostgreSQL
+      hub            Look after a hub's database: organisations, workspaces, tokens
+
     Look after the store:
       doctor         Look the installation over
       scoring        Show or set how much each signal counts when entries are ranked
@@ -115,7 +122,8 @@ fn help_groups_commands_by_task() {
 
     Environment: KEN_ACTOR who acts, KEN_RUN the run it belongs to, KEN_SESSION the agent's
     conversation,
-    NO_COLOR no colour; KEN_NOW and KEN_SEED a clock that stands still and known ids, for tests.
+    KEN_HUB_TOKEN what a hub knows you by, KEN_DATABASE_URL the database of a hub, NO_COLOR no colour;
+    KEN_NOW and KEN_SEED a clock that stands still and known ids, for tests.
     Exit codes: 0 fine, 1 findings or refused, 2 usage or our own failure, 3 damaged store.
     `ken COMMAND --help` says more about one command.
     ");

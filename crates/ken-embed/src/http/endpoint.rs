@@ -76,12 +76,12 @@ pub(super) struct Address {
 
 /// How far a request to an address goes, and in which form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Reach {
-    pub(crate) host: String,
+pub struct Reach {
+    pub host: String,
     /// The host with its port.
-    pub(crate) authority: String,
-    pub(crate) is_encrypted: bool,
-    pub(crate) is_loopback: bool,
+    pub authority: String,
+    pub is_encrypted: bool,
+    pub is_loopback: bool,
 }
 
 impl Dialect {
@@ -157,7 +157,7 @@ impl Address {
 
 impl Reach {
     /// Reads an address of the web without credentials.
-    pub(crate) fn of(url: &str) -> Result<Self, EndpointError> {
+    pub fn of(url: &str) -> Result<Self, EndpointError> {
         let uri: Uri = url.parse().map_err(|_| EndpointError::Url)?;
         let is_encrypted = match uri.scheme_str() {
             Some("https") => true,

@@ -78,6 +78,12 @@ impl Database {
     /// Connects, and refuses a database that is not at this build's version or a role that could see every tenant.
     pub async fn connect(settings: &Settings) -> Result<Self, DatabaseError> {
         let options = settings.options()?;
+        // Once by hand: a pool only says that it waited in vain.
+        let connecting = PgConnection::connect_with(&options);
+        let mut first = connecting.await.map_err(DatabaseError::Connect)?;
+        let taken = take_role(&mut first).await;
+        taken.map_err(DatabaseError::NoRole)?;
+        let _ = first.close().await;
         let pool = PgPoolOptions::new()
             .max_connections(settings.connections_max)
             .acquire_timeout(settings.acquire_timeout)
@@ -86,12 +92,7 @@ impl Database {
             .after_connect(|connection, _| Box::pin(take_role(connection)))
             .connect_with(options)
             .await
-            .map_err(|error| match &error {
-                sqlx::Error::Database(refused) if is_about_roles(refused.code().as_deref()) => {
-                    DatabaseError::NoRole(error)
-                }
-                _ => DatabaseError::Connect(error),
-            })?;
+            .map_err(DatabaseError::Connect)?;
         let database = Self { pool };
         database.check_role().await?;
         migrate::check(&database.pool).await?;
@@ -168,11 +169,6 @@ impl Database {
         }
         Ok(())
     }
-}
-
-/// Returns whether an error says that a role does not exist or may not be taken.
-fn is_about_roles(code: Option<&str>) -> bool {
-    matches!(code, Some("42704" | "42501" | "22023"))
 }
 
 /// Makes a new connection run as [`ROLE`].

@@ -7,8 +7,8 @@ use super::transaction::Transaction;
 use super::{Database, DatabaseError};
 use crate::identity::{OrganisationId, WorkspaceId};
 
-/// Times a workspace is brought back before a transaction gives up: somebody may evict it again in between.
-const REBUILDS_MAX: u32 = 3;
+/// Times a workspace is brought back for everybody: somebody may evict it again in between.
+const REBUILDS_MAX: u32 = 2;
 
 /// A transaction that sees one workspace, and of its organisation what everybody there may see.
 ///
@@ -41,9 +41,32 @@ impl Tenant {
         organisation: OrganisationId,
         workspace: WorkspaceId,
     ) -> Result<(Self, Warmth), DatabaseError> {
+        Self::enter(database, organisation, workspace, "").await
+    }
+
+    /// Begins once nobody else is in the workspace, and keeps others out of it.
+    pub(crate) async fn begin_alone(
+        database: &Database,
+        organisation: OrganisationId,
+        workspace: WorkspaceId,
+    ) -> Result<Self, DatabaseError> {
+        let lock = format!(
+            "SELECT pg_advisory_xact_lock(uuid_hash_extended('{}', 9)); ",
+            workspace.0.hyphenated()
+        );
+        let (tenant, _) = Self::enter(database, organisation, workspace, &lock).await?;
+        Ok(tenant)
+    }
+
+    async fn enter(
+        database: &Database,
+        organisation: OrganisationId,
+        workspace: WorkspaceId,
+        before: &str,
+    ) -> Result<(Self, Warmth), DatabaseError> {
         // Both ids are printed from numbers, so there is nothing in them to be read as SQL.
         let enter = format!(
-            "SELECT ken.enter('{}', '{}')",
+            "{before}SELECT ken.enter('{}', '{}')",
             organisation.0.hyphenated(),
             workspace.0.hyphenated()
         );
@@ -69,18 +92,22 @@ impl Tenant {
         organisation: OrganisationId,
         workspace: WorkspaceId,
     ) -> Result<Self, DatabaseError> {
+        let rebuilt = |error| DatabaseError::Rebuild(Box::new(error));
         for _ in 0..REBUILDS_MAX {
             let (tenant, warmth) = Self::begin(database, organisation, workspace).await?;
             match warmth {
                 Warmth::Warm => return Ok(tenant),
                 Warmth::Cold => tenant.rollback().await?,
             }
-            let rebuilt = database.rebuild(organisation, workspace).await;
-            rebuilt.map_err(|error| DatabaseError::Rebuild(Box::new(error)))?;
+            let done = database.rebuild(organisation, workspace).await;
+            done.map_err(rebuilt)?;
         }
-        Err(DatabaseError::Damaged(
-            "the workspace is evicted as often as it is rebuilt".into(),
-        ))
+        // Somebody evicts it as often as it comes back: then this transaction has it for itself.
+        let (mut tenant, warmth) = Self::begin(database, organisation, workspace).await?;
+        if warmth == Warmth::Cold {
+            tenant.rebuild().await.map_err(rebuilt)?;
+        }
+        Ok(tenant)
     }
 
     /// Returns the connection, to ask what no function here asks.

@@ -42,8 +42,10 @@ impl Database {
         organisation: OrganisationId,
         workspace: WorkspaceId,
     ) -> Result<(), StoreError> {
-        let mut tenant = self.log(organisation, workspace).await?;
-        tenant.evict().await?;
+        let mut tenant = Tenant::begin_alone(self, organisation, workspace).await?;
+        tenant.lock().await?;
+        tenant.clear().await?;
+        tenant.set_folded(None).await?;
         Ok(tenant.commit().await?)
     }
 }
@@ -82,18 +84,6 @@ impl Tenant {
         self.write_workspace(&global).await?;
         self.write_global(&global).await?;
         self.set_folded(Some(head)).await
-    }
-
-    /// Throws away what follows from the log, once nobody reads it.
-    pub async fn evict(&mut self) -> Result<(), StoreError> {
-        let key = self.key();
-        sqlx::query("SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 9))")
-            .bind(key)
-            .execute(self.connection())
-            .await?;
-        self.lock().await?;
-        self.clear().await?;
-        self.set_folded(None).await
     }
 
     async fn head(&mut self) -> Result<i64, StoreError> {

@@ -32,7 +32,9 @@ const PER_SIDE: i64 = 200;
 /// How two lists of words are compared, with `read` (entry, words, length, cosine, anchored, wanted) and `asked` (ord,
 /// query, times) in front and `$blend` behind: BM25, with `ts_rank` for how often and where a word stands. A word tells the
 /// more, the fewer entries have it; what part of the query an entry covers is counted by that.
-const RANKED: &str = ", counted AS (
+macro_rules! ranked {
+    () => {
+        ", counted AS (
     SELECT count(*)::float8 AS n, greatest(avg(length), 1)::float8 AS average,
         min(cosine) FILTER (WHERE wanted) AS low, max(cosine) FILTER (WHERE wanted) AS high
     FROM read
@@ -57,7 +59,42 @@ const RANKED: &str = ", counted AS (
         coalesce((r.cosine - c.low) / nullif(c.high - c.low, 0), 0) AS by_meaning
     FROM read r CROSS JOIN counted c LEFT JOIN worded k ON k.entry = r.entry
     WHERE r.wanted
-)";
+)"
+    };
+}
+
+/// The whole question to an organisation. Both keys of an entry are one name while entries are compared, so that what
+/// compares them need not know that they come from several workspaces. Words are letters and digits, so none of them
+/// can end the quotes it stands in.
+const GLOBAL: &str = concat!(
+    "WITH asked AS (
+    SELECT ord, plainto_tsquery('ken.words', word) AS query, times::float8
+    FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS u (word, times, ord)
+), found AS MATERIALIZED (
+    (SELECT s.workspace_id, s.entry FROM ken.global_entries s
+     WHERE s.organisation_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.vector IS NOT NULL
+     ORDER BY s.vector <=> $5::halfvec LIMIT $8)
+    UNION
+    (SELECT s.workspace_id, s.entry FROM ken.global_entries s
+     WHERE s.organisation_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.words @@ to_tsquery('ken.words', $7)
+     ORDER BY ts_rank(s.words, to_tsquery('ken.words', $7)) DESC LIMIT $8)
+), read AS MATERIALIZED (
+    SELECT s.workspace_id::text || ' ' || s.entry AS entry, s.words, s.length,
+        CASE WHEN s.model = $6 THEN 1 - (s.vector <=> $5::halfvec) END AS cosine,
+        false AS anchored, true AS wanted
+    FROM found f JOIN ken.global_entries s
+        ON s.organisation_id = $3 AND s.workspace_id = f.workspace_id AND s.entry = f.entry
+)",
+    ranked!(),
+    "
+SELECT s.json, keywords, coverage, cosine, relevance, anchored, s.workspace_id
+FROM (
+    SELECT *, (1 - $9) * by_words + $9 * by_meaning AS relevance FROM blended
+    WHERE $10 <= cosine OR $11 <= coverage ORDER BY relevance DESC, entry LIMIT $12
+) AS best JOIN ken.global_entries s ON s.organisation_id = $3
+    AND s.workspace_id = split_part(best.entry, ' ', 1)::uuid AND s.entry = split_part(best.entry, ' ', 2)
+ORDER BY relevance DESC, best.entry"
+);
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -154,7 +191,7 @@ impl Tenant {
         }
         let key = self.key();
         sql.push(" WHERE s.workspace_id = ").push_bind(key);
-        sql.push(")").push(RANKED);
+        sql.push(")").push(ranked!());
         sql.push(
             " SELECT e.json, keywords, coverage, cosine, relevance, anchored FROM (SELECT *, ",
         );
@@ -203,52 +240,22 @@ async fn global(
     query: &Query<'_>,
 ) -> Result<Vec<Elsewhere>, StoreError> {
     let asked = Asked::new(query.text)?;
-    let mut sql = QueryBuilder::new("");
-    asked.push_words(&mut sql);
-    sql.push(", found AS MATERIALIZED (");
-    let own = |sql: &mut QueryBuilder<Postgres>| {
-        sql.push(" FROM ken.global_entries s WHERE s.organisation_id = ");
-        sql.push_bind(organisation.0);
-        sql.push(" AND s.workspace_id IS DISTINCT FROM ")
-            .push_bind(but);
-    };
-    sql.push("(SELECT s.workspace_id, s.entry");
-    own(&mut sql);
-    sql.push(" AND s.vector IS NOT NULL ORDER BY s.vector <=> ");
-    sql.push_bind(asked.vector.clone())
-        .push("::halfvec LIMIT ")
-        .push_bind(PER_SIDE);
-    sql.push(") UNION (SELECT s.workspace_id, s.entry");
-    own(&mut sql);
-    let any = asked
-        .words
-        .iter()
-        .map(|word| format!("'{}'", word.replace(['\'', '\\'], " ")));
-    let any: Vec<String> = any.collect();
-    sql.push(" AND s.words @@ to_tsquery('ken.words', ")
-        .push_bind(any.join(" | "));
-    sql.push(") ORDER BY ts_rank(s.words, to_tsquery('ken.words', ")
-        .push_bind(any.join(" | "));
-    sql.push(")) DESC LIMIT ").push_bind(PER_SIDE);
-    // One name for both keys, so that what compares entries need not know that they come from several workspaces.
-    sql.push(")), read AS MATERIALIZED (SELECT (s.workspace_id::text || ' ' || s.entry) AS entry, s.words, s.length, ");
-    asked.push_cosine(&mut sql);
-    sql.push(", false AS anchored, true AS wanted FROM found f JOIN ken.global_entries s ON s.organisation_id = ");
-    sql.push_bind(organisation.0);
-    sql.push(" AND s.workspace_id = f.workspace_id AND s.entry = f.entry)")
-        .push(RANKED);
-    sql.push(" SELECT s.json, keywords, coverage, cosine, relevance, anchored, s.workspace_id FROM (SELECT *, ");
-    asked.push_relevance(&mut sql);
-    sql.push(" FROM blended WHERE ")
-        .push_bind(query.least.cosine);
-    sql.push(" <= cosine OR ").push_bind(query.least.coverage);
-    sql.push(" <= coverage ORDER BY relevance DESC, entry LIMIT ")
-        .push_bind(i64::from(query.limit));
-    sql.push(") AS best JOIN ken.global_entries s ON s.organisation_id = ")
-        .push_bind(organisation.0);
-    sql.push(" AND s.workspace_id = split_part(best.entry, ' ', 1)::uuid AND s.entry = split_part(best.entry, ' ', 2)");
-    sql.push(" ORDER BY relevance DESC, best.entry");
-    let rows = sql.build().fetch_all(connection).await?;
+    let any: Vec<String> = asked.words.iter().map(|word| format!("'{word}'")).collect();
+    let rows = sqlx::query(GLOBAL)
+        .bind(&asked.words)
+        .bind(&asked.times)
+        .bind(organisation.0)
+        .bind(but)
+        .bind(&asked.vector)
+        .bind(model().id.as_ref())
+        .bind(any.join(" | "))
+        .bind(PER_SIDE)
+        .bind(asked.blend)
+        .bind(query.least.cosine)
+        .bind(query.least.coverage)
+        .bind(i64::from(query.limit))
+        .fetch_all(connection)
+        .await?;
     let read = |row: &PgRow| {
         Ok(Elsewhere {
             workspace: WorkspaceId(column(row, 6)?),

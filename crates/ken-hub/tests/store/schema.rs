@@ -43,7 +43,7 @@ fn tenants(world: &World) -> BTreeSet<String> {
 fn the_workspace_leads_every_key_index_and_reference_of_a_tenant() {
     let world = World::new();
     let tenants = tenants(&world);
-    assert!(13 <= tenants.len(), "{tenants:?}");
+    assert!(12 <= tenants.len(), "{tenants:?}");
     let indexes = "SELECT t.relname, i.relname, a.attname
         FROM pg_index x JOIN pg_class t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
         JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = x.indkey[0]

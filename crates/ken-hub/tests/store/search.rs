@@ -452,11 +452,14 @@ fn the_graph_serves_a_search_among_many() {
     let world = World::new();
     let workspace = world.workspace("w");
     let sql = "INSERT INTO ken.global_entries SELECT o.id, gen_random_uuid(), 'L-00000000', '{}', '', 1, 'm',
-            (SELECT array_agg(random() - 0.5 + n * 0)::halfvec FROM generate_series(1, 256))
-        FROM ken.organisations o, generate_series(1, 3000) n; ANALYZE ken.global_entries";
+            (SELECT array_agg(random() - 0.5 + (n + g) * 0)::halfvec FROM generate_series(1, 256) g)
+        FROM ken.organisations o, generate_series(1, 300) n; ANALYZE ken.global_entries";
     world.bare.sql(sql);
     workspace.wait(async {
         let mut tenant = workspace.tenant().await;
+        // Among three hundred rows reading them all is cheaper; the graph must be able to answer all the same.
+        let set = "SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off";
+        sqlx::raw_sql(set).execute(tenant.connection()).await.unwrap();
         let query = "EXPLAIN SELECT entry FROM ken.global_entries
             ORDER BY vector <=> (SELECT array_agg(random())::halfvec FROM generate_series(1, 256)) LIMIT 10";
         let plan = sqlx::query(query).fetch_all(tenant.connection()).await.unwrap();

@@ -65,7 +65,7 @@ fn without_a_tenant_every_table_is_empty() {
     let workspace = world.workspace("w");
     fill(&workspace, 1);
     let tables = tables(&world);
-    assert!(18 <= tables.len(), "{tables:?}");
+    assert!(17 <= tables.len(), "{tables:?}");
     world.runtime.block_on(async {
         let mut connection = world.database.pool().acquire().await.unwrap();
         for table in &tables {

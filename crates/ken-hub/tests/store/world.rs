@@ -16,23 +16,23 @@ use ken_testkit::postgres::{self, Postgres};
 use tokio::runtime::{Builder, Runtime};
 
 /// A migrated database with one organisation.
-pub struct World {
-    pub runtime: Runtime,
-    pub database: Database,
-    pub organisation: OrganisationId,
+pub(crate) struct World {
+    pub(crate) runtime: Runtime,
+    pub(crate) database: Database,
+    pub(crate) organisation: OrganisationId,
     /// Last, so that connections are closed when the database is dropped.
-    pub bare: postgres::Database,
+    pub(crate) bare: postgres::Database,
 }
 
 /// One workspace, asked and told by waiting.
 #[derive(Clone)]
-pub struct Blocking {
-    pub world: Arc<World>,
-    pub workspace: WorkspaceId,
+pub(crate) struct Blocking {
+    pub(crate) world: Arc<World>,
+    pub(crate) workspace: WorkspaceId,
 }
 
 impl World {
-    pub fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -54,7 +54,7 @@ impl World {
         })
     }
 
-    pub fn workspace(self: &Arc<Self>, name: &str) -> Blocking {
+    pub(crate) fn workspace(self: &Arc<Self>, name: &str) -> Blocking {
         let workspace = self.runtime.block_on(async {
             let mut organisation = self.database.organisation(self.organisation).await.unwrap();
             let name = name.parse().unwrap();
@@ -76,18 +76,18 @@ impl Drop for World {
 }
 
 impl Blocking {
-    pub fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+    pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
         self.world.runtime.block_on(work)
     }
 
-    pub async fn tenant(&self) -> Tenant {
+    pub(crate) async fn tenant(&self) -> Tenant {
         let organisation = self.world.organisation;
         let begun = self.world.database.tenant(organisation, self.workspace);
         begun.await.unwrap()
     }
 
     /// Runs one question or change in a transaction of its own.
-    pub fn ask<T>(
+    pub(crate) fn ask<T>(
         &self,
         ask: impl AsyncFnOnce(&mut Tenant) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -99,13 +99,13 @@ impl Blocking {
         })
     }
 
-    pub fn rebuild(&self) {
+    pub(crate) fn rebuild(&self) {
         let (database, organisation) = (&self.world.database, self.world.organisation);
         self.wait(database.rebuild(organisation, self.workspace))
             .unwrap();
     }
 
-    pub fn evict(&self) {
+    pub(crate) fn evict(&self) {
         let (database, organisation) = (&self.world.database, self.world.organisation);
         self.wait(database.evict(organisation, self.workspace))
             .unwrap();

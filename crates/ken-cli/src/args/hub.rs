@@ -1,0 +1,171 @@
+//! `ken serve` and `ken hub`: an organisation's hub, and looking after it.
+
+use std::net::SocketAddr;
+
+use clap::{Args, Subcommand};
+use ken_core::actor::Actor;
+
+/// What stands behind `ken serve --help`.
+pub(crate) const SERVE_HELP: &str = "\
+The database is a PostgreSQL 16 or newer with pgvector. Its address, with a password in it, belongs into
+KEN_DATABASE_URL and not on the command line. `ken hub migrate` prepares it; docs/operations.md says more.";
+
+/// `ken serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7117")]
+    pub(crate) bind: SocketAddr,
+    /// Where to tell metrics, which need no token; nowhere without
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Connections to the database this process may have
+    #[arg(long, value_name = "COUNT", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) connections: u32,
+    /// The address others call this hub by, such as https://hub.example.org
+    #[arg(long, value_name = "URL")]
+    pub(crate) public_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) oidc: OidcArgs,
+}
+
+/// Whose access tokens are taken beside the hub's own.
+#[derive(Debug, Args)]
+pub(crate) struct OidcArgs {
+    /// An identity provider, exactly as its tokens name it
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "oidc_audience",
+        requires = "oidc_organisation"
+    )]
+    pub(crate) oidc_issuer: Option<String>,
+    /// What its tokens must be meant for
+    #[arg(long, value_name = "AUDIENCE", requires = "oidc_issuer")]
+    pub(crate) oidc_audience: Option<String>,
+    /// The organisation its tokens are for: NAME, or claim:PATH where a token says so itself
+    #[arg(long, value_name = "NAME|claim:PATH", requires = "oidc_issuer")]
+    pub(crate) oidc_organisation: Option<String>,
+    /// The claim that holds the roles
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "roles",
+        requires = "oidc_issuer"
+    )]
+    pub(crate) oidc_roles_claim: String,
+    /// What a claimed role is here, such as ken-admins=admin; may be given often
+    #[arg(long, value_name = "CLAIMED=ROLE", requires = "oidc_issuer")]
+    pub(crate) oidc_role: Vec<String>,
+}
+
+/// Which database.
+#[derive(Debug, Args)]
+pub(crate) struct DatabaseArgs {
+    /// The database [default: $KEN_DATABASE_URL]
+    #[arg(long, value_name = "URL", hide_default_value = true)]
+    pub(crate) database: Option<String>,
+}
+
+/// `ken hub …`.
+#[derive(Debug, Args)]
+pub(crate) struct HubArgs {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+    #[command(subcommand)]
+    pub(crate) command: HubCommand,
+}
+
+/// What is done to a hub's database.
+#[derive(Debug, Subcommand)]
+pub(crate) enum HubCommand {
+    /// Bring the database up to this build; connects as its owner
+    Migrate,
+    /// Look after organisations
+    #[command(subcommand)]
+    Organisation(OrganisationCommand),
+    /// Look after workspaces, each one repository's
+    #[command(subcommand)]
+    Workspace(WorkspaceCommand),
+    /// Look after tokens
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Make everything that follows from a workspace's log again
+    Rebuild(WorkspaceArgs),
+    /// Throw away what follows from a workspace's log; whoever reads next brings it back
+    Evict(WorkspaceArgs),
+    /// Show an organisation's workspaces and how much they hold
+    Status {
+        /// The organisation
+        organisation: String,
+    },
+}
+
+/// `ken hub organisation …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OrganisationCommand {
+    /// Make an organisation
+    Add {
+        /// Its name: small letters, digits, `.`, `_` and `-`
+        name: String,
+    },
+}
+
+/// `ken hub workspace …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkspaceCommand {
+    /// Make a workspace
+    Add(WorkspaceArgs),
+}
+
+/// A workspace of an organisation.
+#[derive(Debug, Args)]
+pub(crate) struct WorkspaceArgs {
+    /// The organisation
+    pub(crate) organisation: String,
+    /// The workspace's name
+    pub(crate) workspace: String,
+}
+
+/// `ken hub token …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token and print its secret, once
+    Create(TokenArgs),
+    /// List an organisation's tokens, without their secrets
+    List {
+        /// The organisation
+        organisation: String,
+    },
+    /// End a token now
+    Revoke {
+        /// The organisation
+        organisation: String,
+        /// The token's id, as `ken hub token list` shows it
+        id: String,
+    },
+}
+
+/// `ken hub token create`.
+#[derive(Debug, Args)]
+pub(crate) struct TokenArgs {
+    /// The organisation
+    pub(crate) organisation: String,
+    /// What the token may do
+    #[arg(long, value_name = "ROLE", value_parser = ["reader", "agent", "curator", "admin"])]
+    pub(crate) role: String,
+    /// In whose name it writes: human:NAME, agent:NAME or ci:NAME
+    #[arg(long, value_name = "ACTOR")]
+    pub(crate) actor: Actor,
+    /// A workspace it may enter; every one without. May be given often
+    #[arg(long, value_name = "WORKSPACE")]
+    pub(crate) workspace: Vec<String>,
+    /// Days until it ends
+    #[arg(long, value_name = "DAYS", default_value = "90", value_parser = clap::value_parser!(u64).range(1..=3660))]
+    pub(crate) days: u64,
+    /// What people call it [default: the actor]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) name: Option<String>,
+}

@@ -1,0 +1,342 @@
+//! `ken push` and `ken pull`: events to a hub and back.
+
+use ken_core::id::EventId;
+use ken_engine::Engine;
+use ken_engine::remote::{Again, Hub, PullReport, PushReport, Remote, Told};
+use serde::Serialize;
+
+use super::Session;
+use crate::args::{PushArgs, RemoteArgs};
+use crate::failure::{Exit, Failure};
+use crate::print::progress::Progress;
+use crate::print::{counted, visible};
+
+/// An event that did not get through, as programs read it.
+#[derive(Serialize)]
+pub(super) struct ToldObject {
+    event: EventId,
+    why: ken_engine::remote::Why,
+    reason: String,
+}
+
+/// What a push did, as programs read it.
+#[derive(Serialize)]
+pub(super) struct PushObject {
+    schema: &'static str,
+    remote: String,
+    admitted: usize,
+    known: usize,
+    quarantined: Vec<ToldObject>,
+    refused: Vec<ToldObject>,
+    /// What was not taken before and not offered now.
+    remembered: Vec<ToldObject>,
+}
+
+/// What a pull did, as programs read it.
+#[derive(Serialize)]
+pub(super) struct PullObject {
+    schema: &'static str,
+    remote: String,
+    new: usize,
+    better: usize,
+    healed: Vec<EventId>,
+    gone: Vec<EventId>,
+    elsewhere: usize,
+    declined: Vec<ToldObject>,
+    unreadable: usize,
+    restarted: bool,
+}
+
+pub(super) fn push(session: &mut Session<'_>, args: &PushArgs) -> Result<Exit, Failure> {
+    let again = match (args.again, args.everything) {
+        (_, true) => Again::Everything,
+        (true, false) => Again::Refused,
+        (false, false) => Again::No,
+    };
+    let name = args.remote.remote.as_deref();
+    let (remote, report) = pushed(session, name, again)?;
+    if session.is_json() {
+        session.printer.json(&push_object(&remote, &report))?;
+    } else {
+        tell_push(session, &remote, &report)?;
+    }
+    Ok(push_exit(&report))
+}
+
+pub(super) fn pull(session: &mut Session<'_>, args: &RemoteArgs) -> Result<Exit, Failure> {
+    let (remote, report) = pulled(session, args.remote.as_deref())?;
+    if session.is_json() {
+        session.printer.json(&pull_object(&remote, &report))?;
+    } else {
+        tell_pull(session, &remote, &report)?;
+    }
+    Ok(pull_exit(&report))
+}
+
+/// Offers a hub what it does not have.
+pub(super) fn pushed(
+    session: &mut Session<'_>,
+    name: Option<&str>,
+    again: Again,
+) -> Result<(Remote, PushReport), Failure> {
+    let progress = Progress::start(session.printer, "sending", None);
+    session.write(|engine, _| {
+        let (remote, mut hub) = opened(engine, name)?;
+        let report = progress.during(|it| {
+            engine.push_events(&remote, &mut *hub, again, &mut |done, all| {
+                it.come_to(done, all.unwrap_or(done));
+            })
+        })?;
+        Ok((remote, report))
+    })
+}
+
+/// Takes from a hub what this clone does not have.
+pub(super) fn pulled(
+    session: &mut Session<'_>,
+    name: Option<&str>,
+) -> Result<(Remote, PullReport), Failure> {
+    let progress = Progress::start(session.printer, "fetching", None);
+    session.write(|engine, _| {
+        let (remote, mut hub) = opened(engine, name)?;
+        let report = progress.during(|it| {
+            engine.pull_events(&remote, &mut *hub, &mut |done, _| it.come_to(done, done))
+        })?;
+        Ok((remote, report))
+    })
+}
+
+/// Finds a remote and prepares to speak to it; talks to nobody yet.
+#[cfg(feature = "remote")]
+fn opened(engine: &Engine, name: Option<&str>) -> Result<(Remote, Box<dyn Hub>), Failure> {
+    use ken_engine::remote::{RemoteError, Token};
+
+    let remote = engine.remote(name)?;
+    let token = match engine.remote_token(&remote)? {
+        Some(token) => token,
+        None => {
+            let given = crate::world::hub_token().ok_or_else(|| {
+                Failure::usage(format!(
+                    "there is no token for the remote `{}`",
+                    remote.name
+                ))
+                .with_hint(
+                    "set KEN_HUB_TOKEN, or keep one with `ken remote add NAME URL --token-stdin`",
+                )
+            })?;
+            Token::parse(&given).map_err(|e| ken_engine::Error::from(RemoteError::from(e)))?
+        }
+    };
+    let client = ken_remote::Client::open(&remote.address, token);
+    let client = client.map_err(|e| Failure::usage(format!("cannot speak to the hub: {e}")))?;
+    Ok((remote, Box::new(client)))
+}
+
+#[cfg(not(feature = "remote"))]
+fn opened(_engine: &Engine, _name: Option<&str>) -> Result<(Remote, Box<dyn Hub>), Failure> {
+    Err(
+        Failure::usage("this ken was built without a way to reach a hub")
+            .with_hint("releases have it; build with the feature `remote`"),
+    )
+}
+
+/// Returns how a push went.
+pub(super) fn push_exit(report: &PushReport) -> Exit {
+    match report.refused.is_empty() && report.quarantined.is_empty() {
+        true => Exit::Fine,
+        false => Exit::Refused,
+    }
+}
+
+/// Returns how a pull went.
+pub(super) fn pull_exit(report: &PullReport) -> Exit {
+    match report.declined.is_empty() && report.unreadable == 0 {
+        true => Exit::Fine,
+        false => Exit::Refused,
+    }
+}
+
+pub(super) fn push_object(remote: &Remote, report: &PushReport) -> PushObject {
+    PushObject {
+        schema: "ken.push.v1",
+        remote: remote.name.to_string(),
+        admitted: report.admitted,
+        known: report.known,
+        quarantined: told(&report.quarantined),
+        refused: told(&report.refused),
+        remembered: told(&report.remembered),
+    }
+}
+
+pub(super) fn pull_object(remote: &Remote, report: &PullReport) -> PullObject {
+    PullObject {
+        schema: "ken.pull.v1",
+        remote: remote.name.to_string(),
+        new: report.new,
+        better: report.better,
+        healed: report.healed.clone(),
+        gone: report.gone.clone(),
+        elsewhere: report.elsewhere,
+        declined: told(&report.declined),
+        unreadable: report.unreadable,
+        restarted: report.restarted,
+    }
+}
+
+/// Returns events that did not get through as programs read them.
+pub(super) fn told(these: &[Told]) -> Vec<ToldObject> {
+    let object = |it: &Told| ToldObject {
+        event: it.event,
+        why: it.why,
+        reason: it.reason.clone(),
+    };
+    these.iter().map(object).collect()
+}
+
+/// Says what became of a push: events that did not get through on stdout, the rest beside.
+pub(super) fn tell_push(
+    session: &mut Session<'_>,
+    remote: &Remote,
+    report: &PushReport,
+) -> Result<(), Failure> {
+    for (word, these) in [
+        ("refused", &report.refused),
+        ("quarantined", &report.quarantined),
+    ] {
+        lines(session, word, these)?;
+    }
+    let PushReport {
+        admitted, known, ..
+    } = report;
+    let name = &remote.name;
+    let (refused, waiting) = (report.refused.len(), report.quarantined.len());
+    let mut parts = Vec::new();
+    let mut part = |count: usize, words: &str| {
+        if 0 < count {
+            parts.push(format!("{count} {words}"));
+        }
+    };
+    part(*admitted, "new to it");
+    part(*known, "known there already");
+    part(waiting, "waiting for a person there");
+    part(refused, "refused");
+    let all = admitted + known + waiting + refused;
+    match all {
+        0 => session
+            .printer
+            .talk(format_args!("`{name}` has everything"))?,
+        all => {
+            let events = counted(all as u64, "event", "events");
+            let parts = parts.join(", ");
+            session
+                .printer
+                .talk(format_args!("sent {events} to `{name}`: {parts}"))?;
+        }
+    }
+    if !report.remembered.is_empty() {
+        let events = counted(report.remembered.len() as u64, "event was", "events were");
+        let said = format_args!("{events} not taken before and not offered again");
+        session.printer.talk(said)?;
+        let hint = format_args!(
+            "`ken remote show {name}` says why; `ken push {name} --again` offers them once more"
+        );
+        session.printer.hint(hint)?;
+    }
+    Ok(())
+}
+
+/// Says what a pull brought: events that came back or were not let in on stdout, the rest beside.
+pub(super) fn tell_pull(
+    session: &mut Session<'_>,
+    remote: &Remote,
+    report: &PullReport,
+) -> Result<(), Failure> {
+    let name = &remote.name;
+    for id in &report.healed {
+        session.printer.line(format_args!("restored {id}"))?;
+    }
+    for id in &report.gone {
+        session.printer.line(format_args!("lost {id}"))?;
+    }
+    lines(session, "declined", &report.declined)?;
+    if report.restarted {
+        let said = format_args!(
+            "`{name}` was restored from an older backup: its log was read from the beginning"
+        );
+        session.printer.talk(said)?;
+    }
+    let mut say = |count: usize, one: &str, many: &str| {
+        if count == 0 {
+            return Ok(());
+        }
+        session
+            .printer
+            .talk(format_args!("{}", counted(count as u64, one, many)))
+    };
+    let PullReport {
+        new,
+        better,
+        elsewhere,
+        unreadable,
+        ..
+    } = report;
+    say(*new, "event is new here", "events are new here")?;
+    say(
+        *better,
+        "event came in a better form",
+        "events came in a better form",
+    )?;
+    say(
+        report.healed.len(),
+        "event that git had lost is back",
+        "events that git had lost are back",
+    )?;
+    say(
+        report.gone.len(),
+        "event is lost here and at the hub",
+        "events are lost here and at the hub",
+    )?;
+    say(
+        *elsewhere,
+        "event stands on another branch and stays there",
+        "events stand on other branches and stay there",
+    )?;
+    say(
+        report.declined.len(),
+        "event was not let in",
+        "events were not let in",
+    )?;
+    say(
+        *unreadable,
+        "line is no event this ken can read",
+        "lines are no events this ken can read",
+    )?;
+    let brought = new + better + report.healed.len();
+    let open = report.gone.len() + elsewhere + report.declined.len() + unreadable;
+    if brought + open == 0 {
+        session
+            .printer
+            .talk(format_args!("nothing new at `{name}`"))?;
+    }
+    if !report.gone.is_empty() {
+        session
+            .printer
+            .hint("`ken recover` asks this clone's journal for them")?;
+    }
+    if report.restarted {
+        session
+            .printer
+            .hint(format_args!("`ken push {name}` gives it what it lost"))?;
+    }
+    Ok(())
+}
+
+fn lines(session: &mut Session<'_>, word: &str, these: &[Told]) -> Result<(), Failure> {
+    for it in these {
+        let reason = visible(&it.reason);
+        session
+            .printer
+            .line(format_args!("{word} {} {reason}", it.event))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! Any ledger pushed to a hub, rebuilt there and pulled into an empty clone folds to the same state.
+
+use std::collections::BTreeSet;
+
+use ken_core::state::EventSet;
+use ken_hub::database::{Database, Settings};
+use ken_hub::identity::{OrganisationId, WorkspaceId};
+use ken_testkit::any_event::any_histories;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::site::{ORGANISATION, Site, merge_in, state_hash};
+
+/// Histories that are tried, and steps of each.
+const CASES: u32 = 6;
+const STEPS: usize = 40;
+
+#[test]
+fn any_ledger_folds_to_the_same_state_at_the_hub_and_in_an_empty_clone() {
+    let site = Site::new();
+    let token = site.token("curator", "human:ada@example.org");
+    let mut count = 0;
+    let config = Config {
+        cases: CASES,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let run = TestRunner::new(config).run(&any_histories(STEPS), |history| {
+        count += 1;
+        let workspace = format!("case-{count}");
+        let id = site.administer(&["workspace", "add", ORGANISATION, &workspace]);
+        let clone = |seed: u64| {
+            let env = site.clone_as(seed, &token);
+            let url = format!("http://127.0.0.1:{}/{workspace}", site.port);
+            let _ = env
+                .run_with(&token, ["remote", "add", "case", &url, "--token-stdin"])
+                .success();
+            env
+        };
+        let (one, other) = (clone(count * 2), clone(count * 2 + 1));
+        merge_in(&one, &history.copies);
+        let pushed = one.run(["push", "case", "--format", "json"]).json();
+        let not_taken: BTreeSet<String> = ["refused", "quarantined"]
+            .iter()
+            .flat_map(|it| pushed[it].as_array().cloned().unwrap_or_default())
+            .map(|it| it["event"].as_str().unwrap().to_owned())
+            .collect();
+        site.administer(&["rebuild", ORGANISATION, &workspace]);
+        let pulled = other.run(["pull", "case", "--format", "json"]).json();
+        prop_assert_eq!(&pulled["unreadable"], 0);
+        let hub = hub_state(&site, &id);
+        prop_assert_eq!(state_hash(&other), hub.1);
+        // Where the hub took everything, that is what the first clone has, too.
+        let mut taken = EventSet::default();
+        let at_hub: BTreeSet<String> = hub.0.into_iter().collect();
+        for copy in &history.copies {
+            let id = copy.event.id.to_string();
+            prop_assert!(
+                at_hub.contains(&id) || not_taken.contains(&id),
+                "{id} went astray"
+            );
+            if at_hub.contains(&id) {
+                taken.add(copy.clone());
+            }
+        }
+        prop_assert_eq!(taken.fold().hash(), state_hash(&other));
+        if not_taken.is_empty() {
+            prop_assert_eq!(state_hash(&one), state_hash(&other));
+        }
+        Ok(())
+    });
+    run.unwrap();
+}
+
+/// Returns the ids in a workspace's log and the hash of its state, as the hub has them.
+fn hub_state(site: &Site, workspace: &str) -> (Vec<String>, String) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let database = Database::connect(&Settings::new(site.database.url()))
+            .await
+            .unwrap();
+        let sql = format!("select id from ken.organisations where name = '{ORGANISATION}'");
+        let organisation = OrganisationId(site.database.sql(&sql).trim().parse().unwrap());
+        let workspace = WorkspaceId(workspace.parse().unwrap());
+        let mut tenant = database.tenant(organisation, workspace).await.unwrap();
+        let state = tenant.state().await.unwrap();
+        let sql = format!(
+            "select line from ken.events where workspace_id = '{}'",
+            workspace.0
+        );
+        let lines = site.database.sql(&sql);
+        let id = |line: &str| {
+            ken_core::event::Recorded::parse(line.as_bytes())
+                .unwrap()
+                .event
+                .id
+                .to_string()
+        };
+        (lines.lines().map(id).collect(), state.hash())
+    })
+}

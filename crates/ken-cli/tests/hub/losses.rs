@@ -1,0 +1,125 @@
+//! What git loses and what a hub loses.
+
+use crate::site::{Site, add, lines, state_hash};
+
+#[test]
+fn what_a_force_push_took_away_is_noticed_and_comes_back() {
+    let site = Site::new();
+    let one = site.clone(1);
+    add(&one, "Charging twice is safe: the key makes it one charge.");
+    let _ = one.git(["add", "-A"]);
+    let _ = one.git(["commit", "-q", "-m", "first"]);
+    add(&one, "The nightly job locks the ledger for a minute.");
+    let _ = one.git(["add", "-A"]);
+    let _ = one.git(["commit", "-q", "-m", "second"]);
+    let _ = one.run(["sync", "--remote"]).success();
+    let before = lines(&one);
+    // A colleague forced an older commit onto the branch, and it was taken over.
+    let _ = one.git(["reset", "-q", "--hard", "HEAD~1"]);
+    assert_eq!(lines(&one).len(), 1);
+    let pulled = one.run(["pull"]).success();
+    assert!(pulled.stdout.starts_with("restored "), "{pulled}");
+    assert_eq!(pulled.stderr, "1 event that git had lost is back\n");
+    assert_eq!(lines(&one), before);
+    assert_eq!(one.run(["pull"]).stderr, "nothing new at `hub`\n");
+}
+
+#[test]
+fn knowledge_of_a_branch_stays_on_it() {
+    let site = Site::new();
+    let one = site.clone(1);
+    let _ = one.git(["checkout", "-q", "-b", "feature"]);
+    add(&one, "The new queue needs a key.");
+    let _ = one.git(["add", "-A"]);
+    let _ = one.git(["commit", "-q", "-m", "feature"]);
+    let _ = one.run(["push"]).success();
+    let _ = one.git(["checkout", "-q", "main"]);
+    let pulled = one.run(["pull"]).success();
+    assert_eq!(
+        pulled.stderr,
+        "1 event stands on another branch and stays there\n"
+    );
+    assert!(lines(&one).is_empty());
+}
+
+#[test]
+fn a_blanked_event_never_comes_back() {
+    let site = Site::new();
+    let (one, other) = (site.clone(1), site.clone(2));
+    let entry = add(&one, "The staging host is called swordfish-nine.");
+    let _ = one.run(["push"]).success();
+    let _ = other.run(["pull"]).success();
+    let _ = other.git(["add", "-A"]);
+    let _ = other.git(["commit", "-q", "-m", "taken over"]);
+    let log = one.run(["log", &entry, "--format", "json"]).success();
+    let log: serde_json::Value = serde_json::from_str(log.stdout.lines().next().unwrap()).unwrap();
+    let event = find_id(&log);
+    let _ = one.run(["blank", &event, "--reason", "personal"]).success();
+    let _ = one.run(["push"]).success();
+    let stored = |what: &str| {
+        site.database.sql(&format!(
+            "select count(*) from ken.events where line like '%{what}%'"
+        ))
+    };
+    assert_eq!(stored("swordfish").trim(), "0");
+    let _ = other.run(["pull"]).success();
+    let holds =
+        |env: &ken_testkit::test_env::TestEnv| lines(env).iter().any(|it| it.contains("swordfish"));
+    assert!(!holds(&one) && !holds(&other));
+    // Git brings a full copy back; neither the hub nor the clone takes it.
+    let _ = other.git(["checkout", "-q", "HEAD~1", "--", ".ken"]);
+    let _ = other.run(["sync", "--remote"]);
+    assert!(!holds(&other));
+    assert_eq!(stored("swordfish").trim(), "0");
+    assert_eq!(state_hash(&one), state_hash(&other));
+}
+
+/// Finds the id of the event that proposed an entry, in what `ken log` printed.
+fn find_id(log: &serde_json::Value) -> String {
+    let text = log.to_string();
+    let found = text
+        .split('"')
+        .find(|it| it.len() == 26 && it.starts_with("01"));
+    found
+        .unwrap_or_else(|| panic!("no event in {text}"))
+        .to_owned()
+}
+
+#[test]
+fn a_hub_restored_from_an_older_backup_gets_back_what_it_lacks() {
+    let mut site = Site::new();
+    let (one, other) = (site.clone(1), site.clone(2));
+    add(&one, "Charging twice is safe: the key makes it one charge.");
+    let _ = one.run(["sync", "--remote"]).success();
+    let _ = other.run(["sync", "--remote"]).success();
+    site.stop();
+    let (name, backup) = (
+        site.database.name().to_owned(),
+        format!("{}_backup", site.database.name()),
+    );
+    let admin = |site: &Site, sql: &str| site.server.sql("postgres", sql);
+    admin(&site, &format!("create database {backup} template {name}"));
+    site.start();
+    add(&one, "The nightly job locks the ledger for a minute.");
+    add(&other, "Retries without a key charge twice.");
+    for _ in 0..2 {
+        let _ = one.run(["sync", "--remote"]).success();
+        let _ = other.run(["sync", "--remote"]).success();
+    }
+    assert_eq!(site.events(), 3);
+    site.stop();
+    admin(&site, &format!("drop database {name}"));
+    admin(&site, &format!("alter database {backup} rename to {name}"));
+    site.start();
+    assert_eq!(site.events(), 1);
+    let synced = one.run(["sync", "--remote"]).success();
+    assert!(
+        synced.stderr.contains("was restored from an older backup"),
+        "{synced}"
+    );
+    assert!(synced.stderr.contains("2 new to it"), "{synced}");
+    let _ = other.run(["sync", "--remote"]).success();
+    assert_eq!(site.events(), 3);
+    assert_eq!(state_hash(&one), state_hash(&other));
+    assert_eq!(one.run(["pull"]).stderr, "nothing new at `hub`\n");
+}

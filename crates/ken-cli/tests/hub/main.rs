@@ -1,0 +1,10 @@
+//! `ken push`, `pull` and `sync --remote` against a real `ken serve` on a real PostgreSQL.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod administer;
+mod exchange;
+mod fold;
+mod losses;
+mod site;
+mod trust;

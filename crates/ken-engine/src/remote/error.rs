@@ -1,0 +1,90 @@
+//! Why nothing was sent or taken, and what to do about it.
+
+use std::path::PathBuf;
+
+use ken_remote::{AddressError, HubError, TokenError};
+
+/// Why a repository and a hub did not come together.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    #[error("`{0}` is no name: small letters, digits, `_` and `-`")]
+    Name(String),
+    #[error("there is no remote `{name}`")]
+    Unknown { name: String, known: Vec<String> },
+    #[error("no remote was added here")]
+    None,
+    #[error("there is a remote `{name}` already, at another address")]
+    Taken { name: String },
+    #[error(
+        "a remote can be added in a git repository only: elsewhere its address would lie in the folder and travel with it"
+    )]
+    OutsideGit,
+    #[error("the remotes were added in another clone")]
+    AddedElsewhere,
+    #[error("the file `{file}` cannot be read or written: {why}")]
+    File { file: String, why: String },
+    #[error("another ken exchanges events with `{name}`")]
+    Busy { name: String },
+    #[error("the token that is kept for `{name}` was given for another machine")]
+    OtherMachine { name: String },
+    #[error("cannot read the token file `{}`", path.display())]
+    TokenFile {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The hub failed; what it answered before is remembered.
+    #[error("{source}{}", after(*.done))]
+    Hub { done: usize, source: HubError },
+}
+
+impl RemoteError {
+    /// Returns what to do next, where there is something.
+    pub fn hint(&self) -> Option<String> {
+        let text = match self {
+            Self::Name(_) => "such as `hub`",
+            Self::Unknown { known, .. } if known.is_empty() => ADD,
+            Self::Unknown { known, .. } => {
+                return Some(format!("there is `{}`", known.join("`, `")));
+            }
+            Self::None => ADD,
+            Self::Taken { name } => {
+                return Some(format!(
+                    "`ken remote remove {name}` first, or choose another name"
+                ));
+            }
+            Self::OutsideGit => "`git init` makes this folder one",
+            Self::AddedElsewhere => {
+                "a copy of git's folder does not bring its remotes along: add them here with `ken remote add`"
+            }
+            Self::File { .. } => {
+                "`ken remote remove NAME` and `ken remote add NAME URL` write it anew"
+            }
+            Self::Busy { .. } => "wait until it has ended",
+            Self::OtherMachine { .. } => {
+                "give a token with `ken remote add NAME URL --token-stdin`"
+            }
+            Self::TokenFile { .. } => "check the path and who may read it",
+            Self::Address(AddressError::Plain { .. }) => {
+                "use https; --insecure lets events and token travel in the open"
+            }
+            Self::Address(_) => "such as https://hub.example.org/my-repository",
+            Self::Token(_) => "give it alone on one line",
+            Self::Hub { source, .. } => source.hint(),
+        };
+        Some(text.to_owned())
+    }
+}
+
+const ADD: &str = "`ken remote add https://hub.example.org/WORKSPACE` adds one";
+
+fn after(done: usize) -> String {
+    match done {
+        0 => String::new(),
+        1 => " (after 1 event)".to_owned(),
+        more => format!(" (after {more} events)"),
+    }
+}

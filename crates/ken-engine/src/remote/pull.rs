@@ -1,0 +1,241 @@
+//! Takes from a hub what this clone lacks, and brings back what a force-push or reset took away.
+//!
+//! An event stands in this work tree, or elsewhere in the repository (on another branch, in a stash, in another worktree),
+//! or nowhere. What stands elsewhere stays there: knowledge of a branch comes with its merge. What stands nowhere is
+//! written here, whether this clone never saw it or lost it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ken_core::event::Recorded;
+use ken_core::id::EventId;
+use ken_core::state::blanks;
+use ken_core::store::Store as _;
+use ken_remote::wire::{Cursor, PULL_EVENTS_MAX, Pulled};
+use ken_remote::{Hub, HubError};
+
+use super::file::Remote;
+use super::known::{Known, Told, Why};
+use super::{Progress, RemoteError};
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// What a pull brought.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PullReport {
+    /// Events this clone never saw.
+    pub new: usize,
+    /// Events this clone had and lost, and has again.
+    pub healed: Vec<EventId>,
+    /// Events it lost that the hub does not have any more either.
+    pub gone: Vec<EventId>,
+    /// Events in another form than this clone had them.
+    pub better: usize,
+    /// Events that stand on another branch, in a stash or in another worktree, and stay there.
+    pub elsewhere: usize,
+    /// Events this clone's guard does not let in.
+    pub declined: Vec<Told>,
+    /// Lines that are no event as this build reads them.
+    pub unreadable: usize,
+    /// Whether the hub is not as far as it was, so that everything was read again.
+    pub restarted: bool,
+}
+
+/// One pull under way.
+struct Pass {
+    known: Known,
+    /// Ids that must not be written in full.
+    blanked: BTreeSet<EventId>,
+    /// Events the hub is known to hold that stand nowhere here, until a page has them.
+    lost: BTreeSet<EventId>,
+    /// Events that stand elsewhere in the repository, once somebody asked.
+    elsewhere: Option<BTreeSet<EventId>>,
+    report: PullReport,
+    done: usize,
+}
+
+impl Engine {
+    /// Takes every event this clone lacks.
+    ///
+    /// How far it came is remembered after each page; what was written stays written if the hub fails then.
+    pub fn pull_events(
+        &mut self,
+        remote: &Remote,
+        hub: &mut dyn Hub,
+        progress: Progress<'_>,
+    ) -> Result<PullReport, Error> {
+        let known = Known::open(&self.place, remote)?;
+        self.absorb_before_writing()?;
+        let mut blanked = self.ledger.blanked_ids()?;
+        blanked.extend(self.index.ordered_blank()?);
+        let mut pass = Pass {
+            known,
+            blanked,
+            lost: BTreeSet::new(),
+            elsewhere: None,
+            report: PullReport::default(),
+            done: 0,
+        };
+        self.find_lost(&mut pass)?;
+        let result = self.take_pages(hub, &mut pass, progress);
+        // Orders to blank that came are obeyed as after a merge, also where the hub failed behind them.
+        self.scrub_returned()?;
+        self.render_due()?;
+        result?;
+        Ok(pass.report)
+    }
+
+    /// Finds events that the hub holds and that stand nowhere in this repository.
+    fn find_lost(&self, pass: &mut Pass) -> Result<(), Error> {
+        let mut lost: BTreeSet<EventId> = pass.known.held().collect();
+        self.index.each_line(&mut |id, _| {
+            lost.remove(&id);
+        })?;
+        lost.retain(|id| !pass.known.declined(*id));
+        if !lost.is_empty() {
+            let elsewhere = self.elsewhere(pass)?;
+            lost.retain(|id| !elsewhere.contains(id));
+        }
+        pass.lost = lost;
+        Ok(())
+    }
+
+    /// Returns the events that stand elsewhere in this repository, asking git once a pull.
+    fn elsewhere<'p>(&self, pass: &'p mut Pass) -> Result<&'p BTreeSet<EventId>, Error> {
+        if pass.elsewhere.is_none() {
+            pass.elsewhere = Some(self.ledger.elsewhere()?);
+        }
+        Ok(pass.elsewhere.get_or_insert_default())
+    }
+
+    /// Reads the hub's log page by page: from where the last pull ended, or from its beginning if something was lost.
+    fn take_pages(
+        &mut self,
+        hub: &mut dyn Hub,
+        pass: &mut Pass,
+        progress: Progress<'_>,
+    ) -> Result<(), Error> {
+        let was_lost = !pass.lost.is_empty();
+        let mut cursor = match was_lost {
+            true => Cursor::default(),
+            false => pass.known.cursor,
+        };
+        loop {
+            let failed = |done| move |source: HubError| RemoteError::Hub { done, source };
+            let page = match hub.pull(cursor, PULL_EVENTS_MAX) {
+                Err(HubError::CursorUnknown { .. }) if !pass.report.restarted => {
+                    // What it held before is not known any more: it is offered again with the next push.
+                    pass.report.restarted = true;
+                    pass.known.start_over()?;
+                    cursor = Cursor::default();
+                    continue;
+                }
+                other => other.map_err(failed(pass.done))?,
+            };
+            if page.more && page.cursor.seq <= cursor.seq {
+                let (host, why) = ("the hub".to_owned(), "its pages do not go on");
+                return Err(failed(pass.done)(HubError::Answer { host, why }).into());
+            }
+            self.take_page(&page, pass)?;
+            cursor = page.cursor;
+            // While lost events are sought, an earlier place than the one that was reached before is no news.
+            if pass.known.cursor.seq <= cursor.seq {
+                pass.known.move_to(cursor)?;
+            }
+            pass.done += page.events.len();
+            progress(pass.done, None);
+            if !page.more {
+                break;
+            }
+        }
+        if was_lost {
+            pass.known.forget_held(&pass.lost)?;
+            pass.report.gone = pass.lost.iter().copied().collect();
+        }
+        if cursor.seq < pass.known.cursor.seq {
+            // Its log ends before the place that was reached once: an older backup, which nobody had to be told.
+            pass.report.restarted = true;
+            pass.known.start_over()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what this clone lacks of one page, then remembers that the hub holds all of it.
+    fn take_page(&mut self, page: &Pulled, pass: &mut Pass) -> Result<(), Error> {
+        let lines = page.events.iter().map(|raw| raw.get().as_bytes());
+        let mut copies = Vec::with_capacity(page.events.len());
+        for parsed in lines.map(Recorded::parse) {
+            match parsed {
+                Ok(copy) => copies.push(copy),
+                Err(_) => pass.report.unreadable += 1,
+            }
+        }
+        // An order beside its target holds before the target is written.
+        let orders = copies.iter().filter_map(|copy| blanks(&copy.event));
+        pass.blanked.extend(orders);
+        let mut batch = BTreeMap::new();
+        let mut declined = Vec::new();
+        for copy in &copies {
+            self.take(copy, pass, (&mut batch, &mut declined))?;
+        }
+        let batch: Vec<Recorded> = batch.into_values().collect();
+        self.append(&batch)?;
+        let held = || copies.iter().map(|copy| (copy.event.id, copy.line()));
+        pass.known.note_held(held())?;
+        let told = declined
+            .iter()
+            .map(|(told, line): &(Told, Box<str>)| (told.clone(), &**line));
+        pass.known.note_told(told, held().map(|(id, _)| id))?;
+        pass.report
+            .declined
+            .extend(declined.into_iter().map(|(told, _)| told));
+        Ok(())
+    }
+
+    /// Decides about one event of a page.
+    fn take(
+        &self,
+        copy: &Recorded,
+        pass: &mut Pass,
+        (batch, declined): (&mut BTreeMap<EventId, Recorded>, &mut Vec<(Told, Box<str>)>),
+    ) -> Result<(), Error> {
+        let id = copy.event.id;
+        let is_blank = pass.blanked.contains(&id) && blanks(&copy.event).is_none();
+        let wanted = if is_blank {
+            copy.blanked()
+        } else {
+            copy.clone()
+        };
+        let there = match batch.get(&id) {
+            Some(there) => Some(there.clone()),
+            None => self.index.event(id)?,
+        };
+        if let Some(there) = &there {
+            let there_line = there.line().to_owned();
+            let better = there.clone().better_copy(wanted.clone());
+            let is_known = better.line() == there_line || (is_blank && there.is_blanked());
+            pass.lost.remove(&id);
+            if is_known {
+                return Ok(());
+            }
+        }
+        if let Some(found) = self.guard.refuses_now(&wanted.event) {
+            pass.lost.remove(&id);
+            let (event, why) = (id, Why::Declined);
+            let reason = format!("{} in `{}`", found.kind.replace('-', " "), found.field);
+            declined.push((Told { event, why, reason }, copy.line().into()));
+            return Ok(());
+        }
+        if there.is_some() {
+            pass.report.better += 1;
+        } else if pass.lost.remove(&id) {
+            pass.report.healed.push(id);
+        } else if self.elsewhere(pass)?.contains(&id) {
+            pass.report.elsewhere += 1;
+            return Ok(());
+        } else {
+            pass.report.new += 1;
+        }
+        batch.insert(id, wanted);
+        Ok(())
+    }
+}

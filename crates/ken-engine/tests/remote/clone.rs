@@ -1,0 +1,168 @@
+//! A clone with a ledger and a remote, for tests.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use ken_core::citation::Evidence;
+use ken_core::content::Content;
+use ken_core::decide::Proposal;
+use ken_core::event::{Origin, Recorded};
+use ken_core::id::EventId;
+use ken_core::kind::Kind;
+use ken_engine::remote::{Address, Again, Plain, PullReport, PushReport, Remote, TokenSource};
+use ken_engine::world::FixedWorld;
+use ken_engine::{Engine, Error, GitEnv, init};
+use ken_ledger::layout::{Form, SegmentName};
+use ken_testkit::memory_hub::MemoryHub;
+use tempfile::TempDir;
+
+pub(crate) const NOW: &str = "2026-11-15T09:00:00Z";
+pub(crate) const URL: &str = "https://hub.example.org/pay";
+
+/// One clone of nothing: a repository of its own.
+pub(crate) struct Clone {
+    pub(crate) dir: TempDir,
+    seed: std::cell::Cell<u64>,
+}
+
+impl Clone {
+    /// Makes a git repository with an empty ledger.
+    pub(crate) fn new(seed: u64) -> Self {
+        let clone = Self::bare(seed);
+        init::init(clone.dir.path(), &GitEnv::default()).unwrap();
+        clone
+    }
+
+    fn bare(seed: u64) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let seed = std::cell::Cell::new(seed << 16);
+        let clone = Self { dir, seed };
+        clone.git(&["init", "-q", "-b", "main"]);
+        clone.git(&["config", "user.email", "ada@example.org"]);
+        clone.git(&["config", "user.name", "Ada"]);
+        clone
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn git(&self, words: &[&str]) -> String {
+        let mut git = Command::new("git");
+        git.current_dir(self.root()).args(words);
+        git.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
+        let output = git.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{words:?}: {said}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    pub(crate) fn commit(&self) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", "knowledge"]);
+    }
+
+    pub(crate) fn engine(&self) -> Engine {
+        self.seed.set(self.seed.get() + 1);
+        let world = FixedWorld::new(NOW.parse().unwrap(), self.seed.get());
+        let by = Some("human:ada@example.org".parse().unwrap());
+        Engine::open(self.root(), &GitEnv::default(), by, Box::new(world)).unwrap()
+    }
+
+    /// Adds an entry; returns the event that did.
+    pub(crate) fn add(&self, statement: &str) -> EventId {
+        let mut engine = self.engine();
+        let before = self.ids();
+        let by = "human:ada@example.org".parse().unwrap();
+        let evidence: Evidence = "pr:142".parse().unwrap();
+        let content = Content::new(statement.parse().unwrap());
+        let citations = vec![evidence.cite(&by, engine.now())];
+        let proposal = Proposal::new(Kind::Learning, content, citations, Origin::Human);
+        engine.add(proposal, &by).unwrap();
+        let mut new = self.ids();
+        new.retain(|id| !before.contains(id));
+        assert_eq!(new.len(), 1);
+        new[0]
+    }
+
+    /// Puts lines into the tree as a merge would.
+    pub(crate) fn merge_in(&self, copies: &[Recorded]) {
+        for copy in copies {
+            self.seed.set(self.seed.get() + 1);
+            let salt = u128::from(self.seed.get());
+            let memory = copy.event.memory();
+            let name = SegmentName::new(memory, Form::Lines, NOW.parse().unwrap(), salt);
+            let path = self.root().join(".ken").join(name.path());
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, format!("{}\n", copy.line())).unwrap();
+        }
+    }
+
+    /// Returns every line of every segment, sorted.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let ledger = ken_ledger::discover(self.root(), &GitEnv::default())
+            .unwrap()
+            .unwrap();
+        let ledger = ken_ledger::Ledger::open(&ledger).unwrap();
+        let mut lines = Vec::new();
+        for segment in ledger.list().unwrap() {
+            let text = ledger.read(&segment.name).unwrap();
+            lines.extend(text.lines().map(|(_, line)| line.to_owned()));
+        }
+        lines.sort();
+        lines
+    }
+
+    pub(crate) fn ids(&self) -> Vec<EventId> {
+        let id = |line: &String| Recorded::parse(line.as_bytes()).unwrap().event.id;
+        self.lines().iter().map(id).collect()
+    }
+
+    pub(crate) fn state_hash(&self) -> String {
+        self.engine().state().unwrap().hash()
+    }
+
+    /// Returns the remote, adding it where there is none.
+    pub(crate) fn remote(&self) -> Remote {
+        let mut engine = self.engine();
+        match engine.remote(None) {
+            Ok(remote) => remote,
+            Err(_) => {
+                let address = Address::parse(URL, Plain::Loopback).unwrap();
+                let name = "hub".parse().unwrap();
+                engine
+                    .add_remote(&name, &address, TokenSource::Given)
+                    .unwrap()
+            }
+        }
+    }
+
+    pub(crate) fn try_push(&self, hub: &mut MemoryHub, again: Again) -> Result<PushReport, Error> {
+        let remote = self.remote();
+        self.engine()
+            .push_events(&remote, hub, again, &mut |_, _| {})
+    }
+
+    pub(crate) fn push(&self, hub: &mut MemoryHub) -> PushReport {
+        self.try_push(hub, Again::No).unwrap()
+    }
+
+    pub(crate) fn try_pull(&self, hub: &mut MemoryHub) -> Result<PullReport, Error> {
+        let remote = self.remote();
+        self.engine().pull_events(&remote, hub, &mut |_, _| {})
+    }
+
+    pub(crate) fn pull(&self, hub: &mut MemoryHub) -> PullReport {
+        self.try_pull(hub).unwrap()
+    }
+
+    /// Forgets what is known of the remote, as `git clean -x` does.
+    pub(crate) fn forget_local(&self) {
+        fs::remove_dir_all(self.root().join(".ken/.local/remotes")).unwrap();
+    }
+
+    pub(crate) fn held_file(&self) -> std::path::PathBuf {
+        self.root().join(".ken/.local/remotes/hub/held")
+    }
+}

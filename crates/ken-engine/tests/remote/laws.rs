@@ -1,0 +1,92 @@
+//! What holds for any history.
+
+use ken_core::event::Recorded;
+use ken_core::state::EventSet;
+use ken_engine::remote::Again;
+use ken_testkit::any_event::{any_histories, honest_histories};
+use ken_testkit::memory_hub::MemoryHub;
+use proptest::prelude::*;
+
+use crate::clone::Clone;
+
+/// Steps of a history.
+const STEPS: usize = 24;
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+fn fold(copies: &[Recorded]) -> String {
+    let mut set = EventSet::default();
+    copies.iter().for_each(|copy| set.add(copy.clone()));
+    set.fold().hash()
+}
+
+proptest! {
+    #![proptest_config(config(12))]
+
+    /// Whatever one clone holds, another has after a push and a pull: the same lines and the same state.
+    #[test]
+    fn a_clone_that_pulls_everything_folds_to_the_same_state(history in any_histories(STEPS)) {
+        let (one, other) = (Clone::new(1), Clone::new(2));
+        one.merge_in(&history.copies);
+        let mut hub = MemoryHub::default();
+    hub.page_max = 7;
+        let pushed = one.push(&mut hub);
+        prop_assert_eq!(pushed.refused, vec![]);
+        let pulled = other.pull(&mut hub);
+        prop_assert_eq!(pulled.unreadable, 0);
+        prop_assert_eq!(&pulled.declined, &vec![]);
+        prop_assert_eq!(fold(&hub.events()), one.state_hash());
+        prop_assert_eq!(other.state_hash(), one.state_hash());
+        // And nothing is left to say.
+        let before = hub.pushes.len();
+        other.push(&mut hub);
+        one.push(&mut hub);
+        prop_assert_eq!(hub.pushes.len(), before);
+        let again = other.pull(&mut hub);
+        prop_assert_eq!((again.new, again.better, again.healed.len()), (0, 0, 0));
+    }
+
+    /// Clones that push and pull in any order, broken off anywhere, end with the same state.
+    #[test]
+    fn clones_converge_however_often_they_are_cut_off(
+        history in honest_histories(STEPS),
+        turns in prop::collection::vec((0..3usize, any::<bool>(), 0..4usize), 0..12),
+    ) {
+        let clones = [Clone::new(1), Clone::new(2), Clone::new(3)];
+        let third = history.copies.len().div_ceil(3).max(1);
+        for (clone, part) in clones.iter().zip(history.copies.chunks(third)) {
+            clone.merge_in(part);
+        }
+        let mut hub = MemoryHub::default();
+    hub.page_max = 5;
+        for (clone, is_push, breaks_after) in turns {
+            hub.breaks_after = Some(breaks_after);
+            let _ = match is_push {
+                true => clones[clone].try_push(&mut hub, Again::No).map(drop),
+                false => clones[clone].try_pull(&mut hub).map(drop),
+            };
+        }
+        hub.breaks_after = None;
+        for _ in 0..2 {
+            for clone in &clones {
+                clone.pull(&mut hub);
+                clone.push(&mut hub);
+            }
+        }
+        let wanted = fold(&history.copies);
+        for clone in &clones {
+            prop_assert_eq!(clone.state_hash(), wanted.clone());
+        }
+        let ids = hub.events().len();
+        let mut unique: Vec<_> = hub.events().iter().map(|it| it.event.id).collect();
+        unique.sort();
+        unique.dedup();
+        prop_assert_eq!(unique.len(), ids);
+    }
+}

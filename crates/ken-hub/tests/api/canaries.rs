@@ -1,0 +1,147 @@
+//! Two tenants with texts only they know, thousands of requests in any order over the same few connections: neither text
+//! is ever in an answer to the other.
+
+use ken_core::event::Recorded;
+use ken_core::id::IdSource as _;
+use ken_testkit::build::{Ids, Scribe};
+
+use crate::hub::{Hub, Tenant, bearer};
+
+/// Requests that are sent; ten thousand under `KEN_LONG=1`.
+fn requests() -> usize {
+    match std::env::var_os("KEN_LONG") {
+        Some(_) => 10_000,
+        None => 2_000,
+    }
+}
+
+const CANARIES: [&str; 2] = ["canarymarigold", "canaryhawthorn"];
+
+fn fill(hub: &Hub, tenant: &Tenant, canary: &str, seed: u64) {
+    let mut scribe = Scribe::new(seed);
+    let copies: Vec<Recorded> = (0..20)
+        .map(|n| {
+            let told =
+                format!("The {canary} service answers slowly while job {n} of the importer runs");
+            scribe.propose(&told).1
+        })
+        .collect();
+    let answer = hub.push(tenant, &tenant.curator, &copies);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+/// Addresses of both tenants, some that fit nobody.
+fn paths(hub: &Hub) -> Vec<String> {
+    let mut paths = vec![
+        "/v1/workspaces".to_owned(),
+        "/v1/tokens".to_owned(),
+        "/v1/audit".to_owned(),
+    ];
+    for tenant in [&hub.acme, &hub.other] {
+        for name in [tenant.name.clone(), tenant.workspace.0.to_string()] {
+            for tail in [
+                "",
+                "/events",
+                "/events?limit=3",
+                "/audit",
+                "/entries",
+                "/search?query=canary",
+            ] {
+                paths.push(format!("/v1/workspaces/{name}{tail}"));
+            }
+        }
+    }
+    paths
+}
+
+#[test]
+fn no_answer_holds_another_tenants_text() {
+    // Two connections for all: every transaction runs where another tenant's just did.
+    let hub = Hub::start_with(|settings| settings.connections = 2);
+    fill(&hub, &hub.acme, CANARIES[0], 1);
+    fill(&hub, &hub.other, CANARIES[1], 2);
+    let paths = paths(&hub);
+    let (mut own, mut leaks) = (0, 0);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4_u64)
+            .map(|n| {
+                let (hub, paths) = (&hub, &paths);
+                scope.spawn(move || ask(hub, paths, n))
+            })
+            .collect();
+        for thread in threads {
+            let (seen, leaked) = thread.join().expect("a thread");
+            own += seen;
+            leaks += leaked;
+        }
+    });
+    assert_eq!(leaks, 0);
+    // The canaries do sing for their own: else their silence would say nothing.
+    assert!(own > requests() / 20, "{own}");
+}
+
+fn ask(hub: &Hub, paths: &[String], seed: u64) -> (usize, usize) {
+    let agent = crate::hub::agent();
+    let mut ids = Ids::new(seed);
+    let mut any = |count: usize| ids.random() as usize % count;
+    let (mut own, mut leaks) = (0, 0);
+    for _ in 0..requests() / 4 {
+        let who = any(2);
+        let tenant = [&hub.acme, &hub.other][who];
+        let token = [
+            &tenant.reader,
+            &tenant.agent,
+            &tenant.curator,
+            &tenant.admin,
+        ][any(4)];
+        let token = bearer(token);
+        let path = &paths[any(paths.len())];
+        let headers = [
+            ("authorization", token.as_str()),
+            ("content-type", "application/json"),
+            ("idempotency-key", "the-same-for-both"),
+        ];
+        let answer = match any(4) {
+            // Both tenants use the same key, and the same body.
+            0 if path.ends_with("/events") => {
+                let body = Some(&br#"{"events":[]}"#[..]);
+                crate::hub::send(&agent, &hub.url, "POST", path, &headers, body)
+            }
+            _ => crate::hub::send(&agent, &hub.url, "GET", path, &headers[..1], None),
+        };
+        assert!(answer.status < 500, "{path}: {}", answer.text());
+        let told = answer.text();
+        own += usize::from(told.contains(CANARIES[who]));
+        let others = [&hub.other, &hub.acme][who];
+        let foreign = [
+            CANARIES[1 - who],
+            &others.admin_id,
+            &others.workspace.0.to_string(),
+        ];
+        if foreign.iter().any(|it| told.contains(*it)) {
+            leaks += 1;
+        }
+    }
+    (own, leaks)
+}
+
+#[test]
+fn the_applications_role_sees_nothing_while_no_tenant_is_named() {
+    let hub = Hub::start();
+    fill(&hub, &hub.acme, CANARIES[0], 3);
+    let tables = hub.database.sql(
+        "select string_agg(relname, ' ') from pg_class join pg_namespace n on n.oid = relnamespace
+         where nspname = 'ken' and relkind in ('r', 'p') and relname <> 'migrations' and not relispartition",
+    );
+    let mut looked = 0;
+    for table in tables.split_whitespace() {
+        let seen = hub.database.sql(&format!(
+            "set role ken_app; select count(*) from ken.{table}"
+        ));
+        assert_eq!(seen.lines().last(), Some("0"), "{table}");
+        looked += 1;
+    }
+    assert!(looked > 8, "{tables}");
+    let there = hub.database.sql("select count(*) from ken.events");
+    assert_eq!(there.trim(), "20", "there is something to be seen");
+}

@@ -1,0 +1,10 @@
+//! The hub over HTTP on a real PostgreSQL: problems, who may do what, hostile input, canaries, limits.
+
+mod canaries;
+mod events;
+mod hostile;
+mod hub;
+mod matrix;
+mod process;
+mod reading;
+mod tokens;

@@ -1,0 +1,249 @@
+//! Every operation of the served document × role × whose workspace: who may do what, from one table.
+//!
+//! The operations come from the document itself. One that has no row here fails the test, and so does a row whose
+//! operation is gone: whoever adds an endpoint says here who may call it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::hub::{Answer, Hub, Tenant, bearer};
+
+/// Who may call an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Needs {
+    Nobody,
+    Reader,
+    Agent,
+    Curator,
+    Admin,
+}
+
+use Needs::{Admin, Agent, Curator, Nobody, Reader};
+
+/// Every operation and the smallest role that may call it.
+const TABLE: &[(&str, Needs)] = &[
+    ("health", Nobody),
+    ("ready", Nobody),
+    ("list_workspaces", Reader),
+    ("create_workspace", Admin),
+    ("get_workspace", Reader),
+    ("evict_workspace", Admin),
+    ("list_tokens", Admin),
+    ("create_token", Admin),
+    ("revoke_token", Admin),
+    ("list_audit", Admin),
+    ("list_workspace_audit", Admin),
+    ("push_events", Agent),
+    ("pull_events", Reader),
+    ("stream_events", Reader),
+];
+
+struct Operation {
+    id: String,
+    method: String,
+    path: String,
+    role: Option<String>,
+    takes_body: bool,
+}
+
+fn operations(hub: &Hub) -> Vec<Operation> {
+    let document = hub.send("GET", "/v1/openapi.json", &[], None).json();
+    assert_eq!(document["openapi"], "3.1.0");
+    let mut found = Vec::new();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in item.as_object().expect("an item") {
+            let role = &operation["security"][0]["token"][0];
+            found.push(Operation {
+                id: operation["operationId"].as_str().expect("an id").to_owned(),
+                method: method.to_uppercase(),
+                path: path.clone(),
+                role: role.as_str().map(ToOwned::to_owned),
+                takes_body: operation.get("requestBody").is_some(),
+            });
+        }
+    }
+    found
+}
+
+/// Calls an operation with a body nobody accepts, in the given workspace.
+fn call(hub: &Hub, operation: &Operation, token: Option<&str>, workspace: &str) -> Answer {
+    let mut path = operation.path.replace("{workspace}", workspace);
+    while let (Some(from), Some(to)) = (path.find('{'), path.find('}')) {
+        // What no test made: names nothing anywhere.
+        path.replace_range(from..=to, "00000000-0000-7000-8000-000000000000");
+    }
+    let token = token.map(bearer);
+    let mut headers = Vec::new();
+    if let Some(token) = &token {
+        headers.push(("authorization", token.as_str()));
+    }
+    let body = operation
+        .takes_body
+        .then_some(&b"{\"no\": \"such member\"}"[..]);
+    if body.is_some() {
+        headers.push(("content-type", "application/json"));
+    }
+    if operation.id == "stream_events" {
+        // A place in another log: answered with a problem instead of a stream that lasts.
+        headers.push(("last-event-id", "17.01JCPQ3W6M7Y2K8T4D5F6G7H8J"));
+    }
+    hub.send(&operation.method, &path, &headers, body)
+}
+
+fn callers(tenant: &Tenant) -> [(Needs, &str); 4] {
+    [
+        (Reader, &tenant.reader),
+        (Agent, &tenant.agent),
+        (Curator, &tenant.curator),
+        (Admin, &tenant.admin),
+    ]
+}
+
+#[test]
+fn every_operation_has_a_row_and_every_row_an_operation() {
+    let hub = Hub::start();
+    let found: BTreeSet<String> = operations(&hub).into_iter().map(|it| it.id).collect();
+    let rows: BTreeSet<String> = TABLE.iter().map(|(id, _)| (*id).to_owned()).collect();
+    assert_eq!(found, rows);
+    assert_eq!(rows.len(), TABLE.len(), "a row stands twice");
+}
+
+#[test]
+fn the_document_names_the_role_each_operation_needs() {
+    let hub = Hub::start();
+    let table: BTreeMap<&str, Needs> = TABLE.iter().copied().collect();
+    for operation in operations(&hub) {
+        let told = match operation.role.as_deref() {
+            None => Nobody,
+            Some("reader") => Reader,
+            Some("agent") => Agent,
+            Some("curator") => Curator,
+            Some("admin") => Admin,
+            Some(other) => panic!("{}: {other}", operation.id),
+        };
+        assert_eq!(
+            table.get(operation.id.as_str()),
+            Some(&told),
+            "{}",
+            operation.id
+        );
+    }
+}
+
+#[test]
+fn roles_times_operations_times_tenants() {
+    let hub = Hub::start();
+    let table: BTreeMap<&str, Needs> = TABLE.iter().copied().collect();
+    let mut asked = 0;
+    for operation in operations(&hub) {
+        let needs = table[operation.id.as_str()];
+        let name = &operation.id;
+        if needs == Nobody {
+            let answer = call(&hub, &operation, None, &hub.acme.name);
+            assert_eq!(answer.status, 200, "{name}");
+            continue;
+        }
+        for token in [
+            None,
+            Some(hub.acme.expired.as_str()),
+            Some(&hub.acme.revoked),
+            Some("ken_00000000000000000000000000000000"),
+            Some("nonsense"),
+            Some("eyJhbGciOiJub25lIn0.e30."),
+        ] {
+            let answer = call(&hub, &operation, token, &hub.acme.name);
+            answer.problem("unauthenticated");
+            assert!(
+                answer.header("www-authenticate").starts_with("Bearer"),
+                "{name}"
+            );
+            asked += 1;
+        }
+        let in_workspace = operation.path.contains("{workspace}");
+        for (role, token) in callers(&hub.acme) {
+            asked += own(&hub, &operation, needs, role, token);
+            if in_workspace {
+                asked += foreign(&hub, &operation, role, token);
+            }
+        }
+    }
+    assert!(asked > 100, "{asked}");
+}
+
+/// In one's own workspace, or organisation: refused below the role, not refused from it on.
+fn own(hub: &Hub, operation: &Operation, needs: Needs, role: Needs, token: &str) -> usize {
+    let answer = call(hub, operation, Some(token), &hub.acme.name);
+    let (name, status) = (&operation.id, answer.status);
+    if role < needs {
+        answer.problem("forbidden");
+    } else {
+        let told = answer.text();
+        assert!(![401, 403].contains(&status), "{name} {role:?}: {told}");
+        assert!(status < 500, "{name} {role:?}: {told}");
+    }
+    1
+}
+
+/// In somebody else's workspace: exactly as in one that is not there.
+fn foreign(hub: &Hub, operation: &Operation, role: Needs, token: &str) -> usize {
+    let name = &operation.id;
+    let by_id = hub.other.workspace.0.to_string();
+    let nowhere = "00000000-0000-7000-8000-00000000beef";
+    let missing = call(hub, operation, Some(token), nowhere);
+    missing.problem("not-found");
+    for workspace in [hub.other.name.as_str(), &by_id, "nowhere"] {
+        let answer = call(hub, operation, Some(token), workspace);
+        assert_eq!(answer.status, 404, "{name} {role:?} {workspace}");
+        assert_eq!(answer.body, missing.body, "{name} {role:?} {workspace}");
+    }
+    4
+}
+
+#[test]
+fn a_token_for_named_workspaces_reaches_no_other_and_administers_nothing_else() {
+    use ken_hub::identity::Role;
+    let hub = Hub::start();
+    let made = hub.post("/v1/workspaces", &hub.acme.admin, r#"{"name":"second"}"#);
+    assert_eq!(made.status, 201, "{}", made.text());
+    let token = crate::hub::token(
+        &hub.app,
+        hub.acme.organisation,
+        Role::Admin,
+        Some(vec![hub.acme.workspace]),
+        None,
+    );
+    let (_, secret) = hub.runtime.block_on(token);
+    let secret = secret.reveal();
+    assert_eq!(hub.get("/v1/workspaces/shop", secret).status, 200);
+    hub.get("/v1/workspaces/second", secret)
+        .problem("not-found");
+    let listed = hub.get("/v1/workspaces", secret).json();
+    assert_eq!(
+        listed["items"].as_array().map(Vec::len),
+        Some(1),
+        "{listed}"
+    );
+    for path in ["/v1/tokens", "/v1/audit"] {
+        hub.get(path, secret).problem("forbidden");
+    }
+    let new = r#"{"name":"third"}"#;
+    hub.post("/v1/workspaces", secret, new).problem("forbidden");
+    // Its own workspace's log it may read.
+    assert_eq!(hub.get("/v1/workspaces/shop/audit", secret).status, 200);
+}
+
+#[test]
+fn another_tenants_token_cannot_be_revoked_and_is_not_listed() {
+    let hub = Hub::start();
+    let path = format!("/v1/tokens/{}", hub.other.admin_id);
+    let headers = [("authorization", bearer(&hub.acme.admin))];
+    let headers = headers.each_ref().map(|(name, it)| (*name, it.as_str()));
+    hub.send("DELETE", &path, &headers, None)
+        .problem("not-found");
+    let listed = hub.get("/v1/tokens?limit=1000", &hub.acme.admin).text();
+    assert!(!listed.contains(&hub.other.admin_id));
+    assert_eq!(hub.get("/v1/tokens", &hub.other.admin).status, 200);
+    let document: Value = hub.send("GET", "/v1/openapi.json", &[], None).json();
+    assert!(document["paths"]["/v1/tokens"]["get"]["responses"]["401"].is_object());
+}

@@ -1,0 +1,206 @@
+//! The process: how much at once, how often, how long, and how it ends.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use crate::hub::{Hub, agent, send};
+
+#[test]
+fn an_organisation_that_asks_too_often_waits_and_another_does_not() {
+    let hub = Hub::start_with(|settings| {
+        settings.limits.rate.per_second = 0.5;
+        settings.limits.rate.burst = 3.0;
+    });
+    for _ in 0..3 {
+        assert_eq!(hub.get("/v1/workspaces", &hub.acme.reader).status, 200);
+    }
+    let answer = hub.get("/v1/workspaces", &hub.acme.admin);
+    assert_eq!(answer.status, 429, "{}", answer.text());
+    answer.problem("too-many");
+    let wait: u64 = answer.header("retry-after").parse().expect("seconds");
+    assert!((1..=2).contains(&wait), "{wait}");
+    assert_eq!(hub.get("/v1/workspaces", &hub.other.reader).status, 200);
+}
+
+/// Begins a request whose body does not come.
+fn stuck(hub: &Hub) -> TcpStream {
+    let mut stream = TcpStream::connect(hub.address).expect("connected");
+    let token = &hub.acme.agent;
+    let head = format!(
+        "POST /v1/workspaces/shop/events HTTP/1.1\r\nHost: hub\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"
+    );
+    stream.write_all(head.as_bytes()).expect("sent");
+    stream
+}
+
+fn until(mut there: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !there() {
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "it does not come"
+        );
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_comes_while_everything_is_taken_is_sent_away_and_health_is_still_told() {
+    let hub = Hub::start_with(|settings| {
+        settings.limits.requests = 1;
+        settings.limits.request = Duration::from_secs(20);
+    });
+    let waiting = stuck(&hub);
+    until(|| hub.app.load.under_way() == 1);
+    let answer = hub.get("/v1/workspaces", &hub.acme.reader);
+    assert_eq!(answer.status, 503, "{}", answer.text());
+    answer.problem("unavailable");
+    assert_eq!(answer.header("retry-after"), "1");
+    assert_eq!(hub.send("GET", "/healthz", &[], None).status, 200);
+    assert_eq!(hub.send("GET", "/readyz", &[], None).status, 200);
+    drop(waiting);
+    until(|| hub.app.load.under_way() == 0);
+    assert_eq!(hub.get("/v1/workspaces", &hub.acme.reader).status, 200);
+}
+
+#[test]
+fn a_request_that_takes_too_long_is_given_up() {
+    let hub = Hub::start_with(|settings| settings.limits.request = Duration::from_millis(300));
+    let mut waiting = stuck(&hub);
+    let patience = Some(Duration::from_secs(10));
+    waiting.set_read_timeout(patience).expect("a time limit");
+    let mut told = [0; 512];
+    let read = waiting.read(&mut told).expect("an answer");
+    let told = String::from_utf8_lossy(&told[..read]).into_owned();
+    assert!(told.starts_with("HTTP/1.1 503"), "{told}");
+}
+
+#[test]
+fn a_hub_that_ends_lets_what_is_under_way_finish_and_takes_nothing_new() {
+    let mut hub = Hub::start();
+    let mut waiting = stuck(&hub);
+    until(|| hub.app.load.under_way() == 1);
+    hub.shutdown.cancel();
+    // Whoever comes now is not answered.
+    until(|| {
+        let Ok(mut late) = TcpStream::connect(hub.address) else {
+            return true;
+        };
+        let patience = Some(Duration::from_millis(200));
+        late.set_read_timeout(patience).expect("a time limit");
+        let _ = late.write_all(b"GET /healthz HTTP/1.1\r\nHost: hub\r\n\r\n");
+        !matches!(late.read(&mut [0; 16]), Ok(1..))
+    });
+    let rest = format!("\"events\":[]{}}}", " ".repeat(100 - 13));
+    waiting.write_all(rest.as_bytes()).expect("sent");
+    let patience = Some(Duration::from_secs(10));
+    waiting.set_read_timeout(patience).expect("a time limit");
+    let mut told = String::new();
+    let _ = waiting.read_to_string(&mut told);
+    assert!(told.starts_with("HTTP/1.1 200"), "{told}");
+    let ended = hub.ended.take().expect("it runs");
+    let ended = hub
+        .runtime
+        .block_on(async { tokio::time::timeout(Duration::from_secs(10), ended).await });
+    assert!(matches!(ended, Ok(Ok(Ok(())))), "{ended:?}");
+    assert!(hub.app.database.pool().is_closed());
+}
+
+#[test]
+fn a_hub_does_not_wait_for_ever_for_somebody_who_says_nothing() {
+    let mut hub = Hub::start_with(|settings| settings.limits.ending = Duration::from_millis(300));
+    let _waiting = stuck(&hub);
+    until(|| hub.app.load.under_way() == 1);
+    let began = Instant::now();
+    hub.shutdown.cancel();
+    let ended = hub.ended.take().expect("it runs");
+    let ended = hub
+        .runtime
+        .block_on(async { tokio::time::timeout(Duration::from_secs(15), ended).await });
+    assert!(matches!(ended, Ok(Ok(Ok(())))), "{ended:?}");
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn metrics_are_told_on_an_address_of_their_own_and_name_no_tenant() {
+    // A free port: taken and given back.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = free.local_addr().expect("bound");
+    drop(free);
+    let hub = Hub::start_with(|settings| settings.metrics = Some(address));
+    hub.send("GET", "/metrics", &[], None).problem("not-found");
+    hub.get("/v1/workspaces/shop", &hub.acme.reader);
+    hub.get("/v1/workspaces/vault", &hub.acme.reader);
+    hub.post(
+        "/v1/workspaces/shop/events",
+        &hub.acme.curator,
+        r#"{"events":[{}]}"#,
+    );
+    let told = send(
+        &agent(),
+        &format!("http://{address}"),
+        "GET",
+        "/metrics",
+        &[],
+        None,
+    );
+    let told = told.text();
+    for line in [
+        r#"ken_hub_requests_total{method="GET",route="/v1/workspaces/{workspace}",status="200"} 1"#,
+        r#"ken_hub_requests_total{method="GET",route="/v1/workspaces/{workspace}",status="404"} 1"#,
+        r#"ken_hub_request_seconds_count{method="GET",route="/v1/workspaces/{workspace}"} 2"#,
+        r#"ken_hub_events_total{verdict="refused"} 1"#,
+        "ken_hub_requests_in_flight 0",
+        r#"ken_hub_pool_connections{state="idle"}"#,
+        r#"ken_hub_pool_connections{state="in_use"}"#,
+    ] {
+        assert!(told.contains(line), "{line}\n{told}");
+    }
+    for name in ["shop", "vault", "acme"] {
+        assert!(!told.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn a_database_that_is_away_is_told_and_the_hub_lives() {
+    use ken_testkit::postgres::Postgres;
+    let server = Postgres::own();
+    let database = server.database();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let app = runtime.block_on(async {
+        ken_hub::database::Database::migrate(database.url())
+            .await
+            .expect("migrated");
+        let settings = ken_hub::serve::Settings::new(database.url().to_owned());
+        ken_hub::serve::open(settings).await.expect("a hub")
+    });
+    let end = tokio_util::sync::CancellationToken::new();
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
+    let listener = listener.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("bound"));
+    let serving = runtime.spawn(ken_hub::serve::serve(app, listener, end.clone()));
+    let ask = |path: &str, token: &str| {
+        let token = crate::hub::bearer(token);
+        send(
+            &agent(),
+            &url,
+            "GET",
+            path,
+            &[("authorization", &token)],
+            None,
+        )
+    };
+    assert_eq!(ask("/readyz", "").status, 200);
+    server.kill();
+    assert_eq!(ask("/healthz", "").status, 200);
+    ask("/readyz", "").problem("unavailable");
+    let answer = ask("/v1/workspaces", "ken_00000000000000000000000000000000");
+    assert_eq!(answer.status, 503, "{}", answer.text());
+    assert!(!answer.header("retry-after").is_empty());
+    server.restart();
+    until(|| ask("/readyz", "").status == 200);
+    end.cancel();
+    let _ =
+        runtime.block_on(async { tokio::time::timeout(Duration::from_secs(20), serving).await });
+}

@@ -1,0 +1,260 @@
+//! Pages, tags, keys of idempotency, the document and its page.
+
+use serde_json::json;
+
+use crate::hub::{Answer, Hub, bearer};
+
+#[test]
+fn lists_come_in_pages_that_follow_each_other() {
+    let hub = Hub::start();
+    for n in 0..5 {
+        let body = json!({"name": format!("w{n}")}).to_string();
+        let made = hub.post("/v1/workspaces", &hub.acme.admin, &body);
+        assert_eq!(made.status, 201, "{}", made.text());
+    }
+    let (mut path, mut names) = ("/v1/workspaces?limit=2".to_owned(), Vec::new());
+    loop {
+        let page = hub.get(&path, &hub.acme.reader).json();
+        let items = page["items"].as_array().cloned().expect("items");
+        assert!(items.len() <= 2);
+        names.extend(
+            items
+                .iter()
+                .map(|it| it["name"].as_str().unwrap_or_default().to_owned()),
+        );
+        match page["next"].as_str() {
+            Some(next) => path = format!("/v1/workspaces?limit=2&after={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(names, ["shop", "w0", "w1", "w2", "w3", "w4"]);
+}
+
+#[test]
+fn what_is_known_is_not_told_again() {
+    let hub = Hub::start();
+    let first = hub.get("/v1/workspaces", &hub.acme.reader);
+    let tag = first.header("etag").to_owned();
+    assert!(tag.starts_with("W/\""), "{tag}");
+    let token = bearer(&hub.acme.reader);
+    let headers = [
+        ("authorization", token.as_str()),
+        ("if-none-match", tag.as_str()),
+    ];
+    let second = hub.send("GET", "/v1/workspaces", &headers, None);
+    assert_eq!((second.status, second.body.len()), (304, 0));
+    assert_eq!(second.header("etag"), tag);
+    hub.post("/v1/workspaces", &hub.acme.admin, r#"{"name":"more"}"#);
+    let third = hub.send("GET", "/v1/workspaces", &headers, None);
+    assert_eq!(third.status, 200);
+    assert_ne!(third.header("etag"), tag);
+    // Somebody else's answer has somebody else's tag.
+    let other = bearer(&hub.other.reader);
+    let headers = [
+        ("authorization", other.as_str()),
+        ("if-none-match", tag.as_str()),
+    ];
+    assert_eq!(
+        hub.send("GET", "/v1/workspaces", &headers, None).status,
+        200
+    );
+}
+
+fn keyed(hub: &Hub, path: &str, token: &str, key: &str, body: &str) -> Answer {
+    let token = bearer(token);
+    let headers = [
+        ("authorization", token.as_str()),
+        ("content-type", "application/json"),
+        ("idempotency-key", key),
+    ];
+    hub.send("POST", path, &headers, Some(body.as_bytes()))
+}
+
+#[test]
+fn the_same_key_and_body_give_the_first_answer_and_another_body_is_refused() {
+    let hub = Hub::start();
+    let path = "/v1/workspaces";
+    let first = keyed(
+        &hub,
+        path,
+        &hub.acme.admin,
+        "key-00001",
+        r#"{"name":"once"}"#,
+    );
+    assert_eq!(first.status, 201, "{}", first.text());
+    let again = keyed(
+        &hub,
+        path,
+        &hub.acme.admin,
+        "key-00001",
+        r#"{"name":"once"}"#,
+    );
+    assert_eq!((again.status, &again.body), (201, &first.body));
+    assert_eq!(again.header("idempotency-replayed"), "true");
+    assert_eq!(again.header("content-type"), "application/json");
+    let other = keyed(
+        &hub,
+        path,
+        &hub.acme.admin,
+        "key-00001",
+        r#"{"name":"twice"}"#,
+    );
+    assert_eq!(other.status, 422);
+    other.problem("key-reused");
+    // The same key of somebody else is another key, and of another role another request.
+    let theirs = keyed(
+        &hub,
+        path,
+        &hub.other.admin,
+        "key-00001",
+        r#"{"name":"once"}"#,
+    );
+    assert_eq!(theirs.status, 201, "{}", theirs.text());
+    keyed(
+        &hub,
+        path,
+        &hub.acme.reader,
+        "key-00001",
+        r#"{"name":"once"}"#,
+    )
+    .problem("key-reused");
+    // Without a key the name is taken.
+    hub.post(path, &hub.acme.admin, r#"{"name":"once"}"#)
+        .problem("conflict");
+    for wrong in ["short", &"x".repeat(129), "with a space"] {
+        keyed(&hub, path, &hub.acme.admin, wrong, "{}").problem("malformed");
+    }
+    keyed(&hub, path, "nobody", "key-00002", "{}").problem("unauthenticated");
+}
+
+#[test]
+fn a_refusal_is_kept_and_a_right_that_was_missing_is_not() {
+    let hub = Hub::start();
+    let body = r#"{"name":"NO"}"#;
+    let first = keyed(&hub, "/v1/workspaces", &hub.acme.admin, "key-00003", body);
+    let again = keyed(&hub, "/v1/workspaces", &hub.acme.admin, "key-00003", body);
+    assert_eq!((first.status, again.status), (422, 422));
+    assert_eq!(again.header("idempotency-replayed"), "true");
+    assert_eq!(again.header("content-type"), "application/problem+json");
+    let path = "/v1/workspaces";
+    let body = r#"{"name":"x1"}"#;
+    for _ in 0..2 {
+        let answer = keyed(&hub, path, &hub.acme.curator, "key-00004", body);
+        assert_eq!(
+            (answer.status, answer.header("idempotency-replayed")),
+            (403, "")
+        );
+    }
+}
+
+#[test]
+fn a_secret_is_never_kept_for_a_key() {
+    let hub = Hub::start();
+    let body = r#"{"name":"n","role":"reader"}"#;
+    let made = keyed(&hub, "/v1/tokens", &hub.acme.admin, "key-00005", body);
+    assert_eq!(made.status, 201, "{}", made.text());
+    let secret = made.json()["secret"].as_str().expect("a secret").to_owned();
+    let again = keyed(&hub, "/v1/tokens", &hub.acme.admin, "key-00005", body);
+    again.problem("conflict");
+    assert!(!again.text().contains(&secret));
+    let kept = hub
+        .database
+        .sql("select count(*) from ken.idempotency where body is not null");
+    assert_eq!(kept.trim(), "0");
+}
+
+#[test]
+fn one_key_sent_at_once_is_carried_out_once() {
+    let hub = Hub::start();
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|_| {
+                let hub = &hub;
+                scope.spawn(move || {
+                    let body = r#"{"name":"raced","role":"reader"}"#;
+                    keyed(hub, "/v1/tokens", &hub.acme.admin, "key-00006", body).status
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|it| it.join().expect("a thread"))
+            .collect()
+    });
+    let made = statuses.iter().filter(|it| **it == 201).count();
+    assert_eq!(made, 1, "{statuses:?}");
+    assert!(
+        statuses.iter().all(|it| [201, 409].contains(it)),
+        "{statuses:?}"
+    );
+    let rows = hub
+        .database
+        .sql("select count(*) from ken.tokens where name = 'raced'");
+    assert_eq!(rows.trim(), "1");
+}
+
+#[test]
+fn the_document_describes_and_the_page_loads_nothing_from_elsewhere() {
+    let hub = Hub::start();
+    let document = hub.send("GET", "/v1/openapi.json", &[], None);
+    assert_eq!(document.status, 200);
+    let document = document.json();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in item.as_object().expect("an item") {
+            let at = format!("{method} {path}");
+            assert!(
+                operation["summary"]
+                    .as_str()
+                    .is_some_and(|it| !it.is_empty()),
+                "{at}"
+            );
+            for status in ["500", "503"] {
+                let told = &operation["responses"][status]["content"];
+                assert!(
+                    told["application/problem+json"].is_object(),
+                    "{at} {status}"
+                );
+            }
+        }
+    }
+    let page = hub.send("GET", "/docs", &[], None);
+    assert_eq!(page.status, 200);
+    let policy = page.header("content-security-policy");
+    assert!(
+        policy.contains("default-src 'none'") && !policy.contains("unsafe"),
+        "{policy}"
+    );
+    let text = page.text();
+    assert!(text.contains("/v1/workspaces/{workspace}/events"));
+    for outside in ["<script", "http://", "https://", " style="] {
+        assert!(!text.contains(outside), "{outside}");
+    }
+    assert_eq!(hub.send("GET", "/docs/style.css", &[], None).status, 200);
+}
+
+#[test]
+fn every_kind_of_problem_has_its_page() {
+    let hub = Hub::start();
+    for kind in ken_hub::api::problem::Kind::ALL {
+        let page = hub.send("GET", &format!("/problems/{}", kind.slug()), &[], None);
+        assert_eq!(page.status, 200, "{}", kind.slug());
+        assert!(page.header("content-type").starts_with("text/html"));
+    }
+    hub.send("GET", "/problems/none-such", &[], None)
+        .problem("not-found");
+}
+
+#[test]
+fn every_answer_says_how_it_may_be_used() {
+    let hub = Hub::start();
+    for path in ["/healthz", "/docs", "/v1/openapi.json", "/nowhere"] {
+        let answer = hub.send("GET", path, &[], None);
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
+        assert!(
+            answer
+                .header("content-security-policy")
+                .contains("default-src 'none'"),
+            "{path}"
+        );
+    }
+}

@@ -1,0 +1,216 @@
+//! Tokens: shown once, kept as a digest, ended by time and by admins; access tokens of an issuer; the audit log.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ken_hub::identity::Role;
+use ken_hub::serve::settings::{ClaimedOrganisation, Oidc};
+use ring::rand::SystemRandom;
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use serde_json::{Value, json};
+
+use crate::hub::{Answer, Hub, bearer};
+
+fn make(hub: &Hub, body: &Value) -> Answer {
+    hub.post("/v1/tokens", &hub.acme.admin, &body.to_string())
+}
+
+fn revoke(hub: &Hub, id: &str) -> Answer {
+    let token = bearer(&hub.acme.admin);
+    let path = format!("/v1/tokens/{id}");
+    hub.send("DELETE", &path, &[("authorization", &token)], None)
+}
+
+#[test]
+fn a_token_is_shown_once_opens_its_doors_and_is_ended() {
+    let hub = Hub::start();
+    let made = make(
+        &hub,
+        &json!({"name": "night build", "role": "agent", "workspaces": ["shop"]}),
+    );
+    assert_eq!(made.status, 201, "{}", made.text());
+    let made = made.json();
+    let secret = made["secret"].as_str().expect("a secret").to_owned();
+    assert!(secret.starts_with("ken_") && secret.len() == 36, "{secret}");
+    assert_eq!(made["token"]["actor"], "agent:night-build");
+    assert_eq!(hub.get("/v1/workspaces/shop", &secret).status, 200);
+    hub.get("/v1/tokens", &secret).problem("forbidden");
+    let listed = hub.get("/v1/tokens", &hub.acme.admin).text();
+    assert!(listed.contains("night build") && !listed.contains(&secret));
+    // Nowhere in the database either.
+    let digits = &secret[4..];
+    let found = hub.database.sql(&format!(
+        "select count(*) from ken.tokens t where t::text like '%{digits}%'"
+    ));
+    assert_eq!(found.trim(), "0");
+    let id = made["token"]["id"].as_str().expect("an id").to_owned();
+    assert_eq!(revoke(&hub, &id).status, 200);
+    hub.get("/v1/workspaces/shop", &secret)
+        .problem("unauthenticated");
+    let again = revoke(&hub, &id);
+    assert_eq!(
+        again.status,
+        200,
+        "ending twice ends once: {}",
+        again.text()
+    );
+}
+
+#[test]
+fn tokens_that_make_no_sense_are_refused() {
+    let hub = Hub::start();
+    for body in [
+        json!({"name": "", "role": "agent"}),
+        json!({"name": "x\u{0}", "role": "agent"}),
+        json!({"name": "x", "role": "owner"}),
+        json!({"name": "x", "role": "agent", "actor": "human:ada"}),
+        json!({"name": "x", "role": "curator"}),
+        json!({"name": "x", "role": "curator", "actor": "agent:y"}),
+        json!({"name": "x", "role": "agent", "workspaces": []}),
+        json!({"name": "x", "role": "agent", "workspaces": ["vault"]}),
+        json!({"name": "x", "role": "agent", "workspaces": ["no\u{0}where"]}),
+        json!({"name": "x", "role": "agent", "expires_in_days": 0}),
+        json!({"name": "x", "role": "agent", "expires_in_days": 367}),
+        json!({"name": "x".repeat(129), "role": "agent"}),
+    ] {
+        let answer = make(&hub, &body);
+        assert_eq!(answer.status, 422, "{body}: {}", answer.text());
+        answer.problem("invalid");
+    }
+}
+
+#[test]
+fn the_audit_log_tells_who_did_what_and_is_only_added_to() {
+    let hub = Hub::start();
+    assert_eq!(
+        hub.post("/v1/workspaces", &hub.acme.admin, r#"{"name":"second"}"#)
+            .status,
+        201
+    );
+    let made = make(&hub, &json!({"name": "x", "role": "reader"})).json();
+    revoke(&hub, made["token"]["id"].as_str().expect("an id"));
+    let log = hub.get("/v1/audit?limit=2", &hub.acme.admin).json();
+    let acts = |log: &Value| -> Vec<String> {
+        let items = log["items"].as_array().cloned().unwrap_or_default();
+        items
+            .iter()
+            .map(|it| it["act"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    };
+    assert_eq!(acts(&log), ["token.revoked", "token.created"]);
+    assert_eq!(log["items"][0]["by"], "human:ada@example.org");
+    let next = log["next"].as_str().expect("there is more");
+    let rest = hub
+        .get(&format!("/v1/audit?after={next}"), &hub.acme.admin)
+        .json();
+    assert_eq!(acts(&rest), ["workspace.created"]);
+    assert_eq!(rest.get("next"), None);
+    let others = hub.get("/v1/audit", &hub.other.admin).json();
+    assert_eq!(acts(&others), Vec::<String>::new());
+}
+
+#[test]
+fn an_organisation_makes_no_more_than_its_quota() {
+    let hub = Hub::start_with(|settings| settings.quotas.workspaces = 2);
+    let make = |name: &str| {
+        let body = format!(r#"{{"name":"{name}"}}"#);
+        hub.post("/v1/workspaces", &hub.acme.admin, &body)
+    };
+    assert_eq!(make("second").status, 201);
+    let third = make("third");
+    assert_eq!(third.status, 403, "{}", third.text());
+    third.problem("quota");
+    make("second").problem("quota");
+    // The other organisation has its own.
+    let body = r#"{"name":"second"}"#;
+    assert_eq!(
+        hub.post("/v1/workspaces", &hub.other.admin, body).status,
+        201
+    );
+}
+
+/// Answers with `body` to whoever asks, a few times.
+fn key_set(body: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().take(4) {
+            let Ok(mut stream) = stream else { return };
+            let _ = stream.read(&mut [0; 4096]);
+            let length = body.len();
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
+            let _ = write!(stream, "{head}\r\nContent-Length: {length}\r\n\r\n{body}");
+        }
+    });
+    format!("http://{address}/keys")
+}
+
+#[test]
+fn an_issuers_access_token_opens_what_its_claims_say() {
+    let pair = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).expect("a key");
+    let pair = Ed25519KeyPair::from_pkcs8(pair.as_ref()).expect("a key");
+    let coded = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+    let keys = json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": "a", "x": coded(pair.public_key().as_ref())}]});
+    let keys = key_set(keys.to_string());
+    let hub = Hub::start_with(|settings| {
+        settings.public_url = Some("https://ken.example.org".to_owned());
+        settings.oidc = Some(Oidc {
+            issuer: "https://id.example.org".to_owned(),
+            audience: "https://ken.example.org".to_owned(),
+            keys: Some(keys),
+            organisation: ClaimedOrganisation::Claim("org".to_owned()),
+            roles_claim: "roles".to_owned(),
+            roles: BTreeMap::from([
+                ("reads".to_owned(), Role::Reader),
+                ("curates".to_owned(), Role::Curator),
+            ]),
+        });
+    });
+    let token = |organisation: &str, role: &str, audience: &str| {
+        let claims = json!({
+            "iss": "https://id.example.org", "aud": audience, "sub": "u-1", "exp": 4_000_000_000_u64,
+            "org": organisation, "roles": [role],
+        });
+        let head = json!({"alg": "EdDSA", "kid": "a"});
+        let signed = format!(
+            "{}.{}",
+            coded(head.to_string().as_bytes()),
+            coded(claims.to_string().as_bytes())
+        );
+        let signature = coded(pair.sign(signed.as_bytes()).as_ref());
+        format!("{signed}.{signature}")
+    };
+    let ours = "https://ken.example.org";
+    let reader = token("acme", "reads", ours);
+    assert_eq!(hub.get("/v1/workspaces/shop", &reader).status, 200);
+    hub.get("/v1/workspaces/vault", &reader)
+        .problem("not-found");
+    hub.get("/v1/tokens", &reader).problem("forbidden");
+    hub.post("/v1/workspaces/shop/events", &reader, r#"{"events":[]}"#)
+        .problem("forbidden");
+    let curator = token("acme", "curates", ours);
+    let pushed = hub.post("/v1/workspaces/shop/events", &curator, r#"{"events":[]}"#);
+    assert_eq!(pushed.status, 200, "{}", pushed.text());
+    hub.get("/v1/workspaces", &token("acme", "nothing", ours))
+        .problem("forbidden");
+    hub.get("/v1/workspaces", &token("nobody", "reads", ours))
+        .problem("forbidden");
+    let foreign = hub.get("/v1/workspaces", &token("acme", "reads", "https://other"));
+    foreign.problem("unauthenticated");
+    let told = foreign.header("www-authenticate");
+    let metadata =
+        "resource_metadata=\"https://ken.example.org/.well-known/oauth-protected-resource\"";
+    assert!(told.contains(metadata), "{told}");
+    assert!(told.contains("error=\"invalid_token\""), "{told}");
+    let metadata = hub
+        .send("GET", "/.well-known/oauth-protected-resource", &[], None)
+        .json();
+    assert_eq!(metadata["resource"], ours);
+    assert_eq!(
+        metadata["authorization_servers"],
+        json!(["https://id.example.org"])
+    );
+}

@@ -1,0 +1,266 @@
+//! The client against a server of this test, on this machine.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::cell::RefCell;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use ken_remote::client::TRIES_MAX;
+use ken_remote::wire::{Cursor, Verdict};
+use ken_remote::{Address, Client, Hub as _, HubError, Plain, Token};
+
+/// How long the server waits for a request that does not come.
+const PATIENCE: Duration = Duration::from_secs(20);
+const TOKEN: &str = "ken_token_of_this_test";
+const ID: &str = "01JCPQ3W6M7Y2K8T4D5F6G7H8J";
+
+thread_local! {
+    static WAITED: RefCell<Vec<Duration>> = const { RefCell::new(Vec::new()) };
+}
+
+/// One request as the server saw it; the head in lower case.
+struct Received {
+    head: String,
+    body: Vec<u8>,
+}
+
+/// Answers one request for each of `answers`; an empty one breaks the connection.
+fn serve(answers: Vec<Vec<u8>>) -> (Client, JoinHandle<Vec<Received>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = client(listener.local_addr().unwrap().port());
+    let answer_one = move |answer: Vec<u8>| {
+        let (stream, _) = listener.accept().unwrap();
+        answer_request(stream, &answer)
+    };
+    let serving = thread::spawn(move || answers.into_iter().map(answer_one).collect());
+    (client, serving)
+}
+
+fn client(port: u16) -> Client {
+    let url = format!("http://127.0.0.1:{port}/pay");
+    let address = Address::parse(&url, Plain::Loopback).unwrap();
+    let client = Client::open(&address, Token::parse(TOKEN).unwrap()).unwrap();
+    client.waiting_with(|it| WAITED.with_borrow_mut(|waited| waited.push(it)))
+}
+
+fn waited() -> Vec<u64> {
+    let seconds = |it: &Duration| it.as_millis().try_into().unwrap();
+    WAITED.with_borrow(|waited| waited.iter().map(seconds).collect())
+}
+
+fn answer_request(mut stream: TcpStream, answer: &[u8]) -> Received {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(reader.read_line(&mut head).unwrap(), 0, "{head}");
+    }
+    let head = head.to_lowercase();
+    let length = head.split("content-length: ").nth(1);
+    let length = length.map_or(0, |it| it.lines().next().unwrap().parse().unwrap());
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    // A client that has seen enough may be gone already.
+    let _ = stream.write_all(answer);
+    Received { head, body }
+}
+
+fn answer(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n"
+    );
+    [head.as_bytes(), body].concat()
+}
+
+fn gzip(body: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(body).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn admitted(count: usize) -> Vec<u8> {
+    let one = format!(r#"{{"id":"{ID}","verdict":"admitted"}}"#);
+    let all = vec![one; count].join(",");
+    answer(200, "", format!(r#"{{"events":[{all}]}}"#).as_bytes())
+}
+
+#[test]
+fn a_push_travels_packed_with_its_token_and_its_lines_unchanged() {
+    let (mut client, serving) = serve(vec![admitted(2), admitted(1)]);
+    let long = format!(r#"{{"a":"{}","b":"\u00e9 <"}}"#, "x".repeat(2000));
+    let pushed = client.push(&[&long, r#"{"z":1,"a":2}"#]).unwrap();
+    assert_eq!(pushed.events.len(), 2);
+    assert_eq!(pushed.events[0].verdict, Verdict::Admitted);
+    client.push(&[r#"{"a":1}"#]).unwrap();
+    let received = serving.join().unwrap();
+    let head = &received[0].head;
+    assert!(
+        head.starts_with("post /v1/workspaces/pay/events http/1.1\r\n"),
+        "{head}"
+    );
+    assert!(
+        head.contains(&format!("authorization: bearer {TOKEN}\r\n")),
+        "{head}"
+    );
+    assert!(head.contains("content-encoding: gzip\r\n"), "{head}");
+    let mut body = String::new();
+    GzDecoder::new(&received[0].body[..])
+        .read_to_string(&mut body)
+        .unwrap();
+    assert_eq!(body, format!(r#"{{"events":[{long},{{"z":1,"a":2}}]}}"#));
+    // What is short is not worth packing.
+    assert!(!received[1].head.contains("content-encoding"));
+    assert_eq!(received[1].body, br#"{"events":[{"a":1}]}"#);
+}
+
+#[test]
+fn a_page_is_asked_for_by_its_cursor_and_unpacked() {
+    let page = format!(r#"{{"events":[{{"b":1,"a":2}}],"cursor":"18.{ID}","more":true}}"#);
+    let packed = answer(200, "content-encoding: gzip\r\n", &gzip(page.as_bytes()));
+    let (mut client, serving) = serve(vec![packed]);
+    let after: Cursor = format!("17.{ID}").parse().unwrap();
+    let pulled = client.pull(after, 50).unwrap();
+    assert_eq!(pulled.events[0].get(), r#"{"b":1,"a":2}"#);
+    assert_eq!((pulled.cursor.seq, pulled.more), (18, true));
+    let head = &serving.join().unwrap()[0].head;
+    let wanted = format!(
+        "get /v1/workspaces/pay/events?after=17.{}&limit=50 ",
+        ID.to_lowercase()
+    );
+    assert!(head.starts_with(&wanted), "{head}");
+    assert!(head.contains("accept-encoding: gzip\r\n"), "{head}");
+}
+
+#[test]
+fn a_busy_hub_is_asked_again_as_late_as_it_says() {
+    let busy = |headers: &str| answer(429, headers, b"");
+    let answers = vec![
+        busy("retry-after: 7\r\n"),
+        busy("retry-after: 9999\r\n"),
+        answer(503, "", b""),
+        admitted(1),
+    ];
+    let (mut client, serving) = serve(answers);
+    client.push(&["{}"]).unwrap();
+    assert_eq!(waited(), [7_000, 30_000, 2_000]);
+    assert_eq!(serving.join().unwrap().len(), 4);
+}
+
+#[test]
+fn a_broken_connection_is_tried_again_but_not_for_ever() {
+    let (mut client, serving) = serve(vec![Vec::new(), admitted(1)]);
+    client.push(&["{}"]).unwrap();
+    assert_eq!(waited(), [500]);
+    serving.join().unwrap();
+    let (mut client, serving) = serve(vec![answer(502, "", b""); TRIES_MAX as usize]);
+    let failed = client.pull(Cursor::default(), 1).unwrap_err();
+    assert!(matches!(failed, HubError::Busy { .. }), "{failed}");
+    assert_eq!(serving.join().unwrap().len(), TRIES_MAX as usize);
+}
+
+#[test]
+fn nobody_listening_is_said_at_once() {
+    let port = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().port()
+    };
+    let failed = client(port).pull(Cursor::default(), 1).unwrap_err();
+    assert_eq!(
+        failed.to_string(),
+        "cannot reach `127.0.0.1`: nobody listens there"
+    );
+    assert!(
+        failed.hint().contains("nothing is lost"),
+        "{}",
+        failed.hint()
+    );
+    assert!(waited().is_empty());
+}
+
+#[test]
+fn the_token_goes_nowhere_else() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    other.set_nonblocking(true).unwrap();
+    let port = other.local_addr().unwrap().port();
+    let elsewhere = format!("location: http://127.0.0.1:{port}/v1/workspaces/pay/events\r\n");
+    for status in [301, 302, 307, 308] {
+        let (mut client, serving) = serve(vec![answer(status, &elsewhere, b"")]);
+        let failed = client.pull(Cursor::default(), 1).unwrap_err();
+        assert!(matches!(failed, HubError::Answer { .. }), "{failed}");
+        serving.join().unwrap();
+        assert!(other.accept().is_err(), "somebody called there");
+        assert!(!format!("{client:?} {failed:?}").contains(TOKEN));
+    }
+}
+
+#[test]
+fn every_refusal_has_its_name() {
+    let problem = br#"{"type":"https://ken.dev/problems/cursor-unknown","title":"gone\u001b[31m"}"#;
+    type Is = fn(&HubError) -> bool;
+    let cases: [(u16, &[u8], Is); 7] = [
+        (401, b"", |it| matches!(it, HubError::Token { .. })),
+        (403, b"{}", |it| matches!(it, HubError::Forbidden { .. })),
+        (
+            404,
+            b"x",
+            |it| matches!(it, HubError::NoWorkspace { workspace, .. } if workspace == "pay"),
+        ),
+        (409, problem, |it| {
+            matches!(it, HubError::CursorUnknown { .. })
+        }),
+        (413, b"", |it| matches!(it, HubError::TooLarge { .. })),
+        (
+            409,
+            br#"{"title":"a\u001b[31mb"}"#,
+            |it| matches!(it, HubError::Refused { status: 409, title, .. } if title == "a [31mb"),
+        ),
+        (500, b"", |it| {
+            matches!(it, HubError::Refused { status: 500, .. })
+        }),
+    ];
+    for (status, body, is_right) in cases {
+        let (mut client, serving) = serve(vec![answer(status, "", body)]);
+        let failed = client.pull(Cursor::default(), 1).unwrap_err();
+        assert!(is_right(&failed), "{status}: {failed:?}");
+        serving.join().unwrap();
+    }
+}
+
+#[test]
+fn a_push_of_which_nothing_was_taken_still_says_what_became_of_each() {
+    let refused = r#"{"type":"x","title":"t","status":422,"events":[{"verdict":"refused","reason":"a secret\nin it"}]}"#;
+    let (mut client, serving) = serve(vec![answer(422, "", refused.as_bytes())]);
+    let pushed = client.push(&["{}"]).unwrap();
+    assert_eq!(pushed.events[0].verdict, Verdict::Refused);
+    assert_eq!(pushed.events[0].reason.as_deref(), Some("a secret in it"));
+    serving.join().unwrap();
+}
+
+#[test]
+fn an_answer_of_another_form_or_without_end_is_no_answer() {
+    let bomb = {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        let zeros = vec![b' '; 1 << 20];
+        (0..72).for_each(|_| encoder.write_all(&zeros).unwrap());
+        encoder.finish().unwrap()
+    };
+    let packed = "content-encoding: gzip\r\n";
+    for (headers, body) in [
+        ("", &b"hello"[..]),
+        ("", br#"{"events":[]}"#),
+        (packed, b"not packed"),
+        (packed, &bomb),
+    ] {
+        let (mut client, serving) = serve(vec![answer(200, headers, body)]);
+        let failed = client.push(&["{}"]).unwrap_err();
+        assert!(matches!(failed, HubError::Answer { .. }), "{failed:?}");
+        serving.join().unwrap();
+    }
+}
