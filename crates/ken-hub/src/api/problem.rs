@@ -326,9 +326,29 @@ impl From<sqlx::Error> for Problem {
 
 impl From<DatabaseError> for Problem {
     fn from(error: DatabaseError) -> Self {
+        if matches!(error, DatabaseError::NoWorkspace) {
+            return Self::not_found("workspace");
+        }
+        let told = Self::failed(&error);
         match error {
-            DatabaseError::NoWorkspace => Self::not_found("workspace"),
-            other => Self::failed(&other),
+            DatabaseError::Uncertain(_) => Self {
+                detail: "the connection was lost while this was being written, so it may or may not be done; send the same again, nothing is done twice where an event or an idempotency key names it".to_owned(),
+                kind: Kind::Unavailable,
+                retry: Some(UNAVAILABLE_RETRY),
+                ..told
+            },
+            DatabaseError::NoWorkspace
+            | DatabaseError::Address(_)
+            | DatabaseError::Connect(_)
+            | DatabaseError::Query(_)
+            | DatabaseError::Role { .. }
+            | DatabaseError::NoRole(_)
+            | DatabaseError::Behind { .. }
+            | DatabaseError::Ahead { .. }
+            | DatabaseError::Edited { .. }
+            | DatabaseError::Migration { .. }
+            | DatabaseError::Rebuild(_)
+            | DatabaseError::Damaged(_) => told,
         }
     }
 }
@@ -341,7 +361,7 @@ impl From<StoreError> for Problem {
                 Kind::CursorUnknown,
                 "this hub has no such place in its log; start at cursor 0 again and push what it lacks",
             ),
-            other => Self::failed(&other),
+            error @ (StoreError::Damaged(_) | StoreError::Stopped) => Self::failed(&error),
         }
     }
 }

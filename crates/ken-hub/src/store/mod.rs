@@ -12,6 +12,7 @@ mod append;
 mod global;
 mod held;
 mod known;
+mod lexemes;
 mod log;
 mod project;
 mod read;
@@ -20,6 +21,7 @@ mod rows;
 mod runs;
 mod search;
 mod settle;
+mod stem;
 mod write;
 
 use ken_core::id::EventId;
