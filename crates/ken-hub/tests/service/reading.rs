@@ -12,6 +12,15 @@ use ken_hub::service::{self, Briefing, Failure, NewRun, Period, Portion, Questio
 
 use crate::place::{Place, reader, recording};
 
+/// Five lessons about the same thing that say five things.
+const LESSONS: [&str; 5] = [
+    "The payment gateway closes idle connections after a minute",
+    "Refunds through the payment gateway need a second approval",
+    "Certificates of the payment gateway are renewed every March",
+    "Load tests never call the payment gateway of production",
+    "Currencies without cents confuse the payment gateway",
+];
+
 fn question(place: &Place, search: Search) -> Question {
     Question {
         search,
@@ -77,17 +86,13 @@ fn ret_a_search_finds_what_answers_filters_it_and_says_when_nothing_does() {
 fn ret_28_in_a_run_draws_are_seeded_and_can_be_replayed() {
     let place = Place::new();
     let ada = place.ada();
-    for n in 0..4 {
-        place.add(
-            &ada,
-            Kind::Learning,
-            &format!("Gateway lesson {n}: log the payment timeout of shard {n}"),
-        );
+    for lesson in LESSONS {
+        place.add(&ada, Kind::Learning, lesson);
     }
     let search = |run: &str| {
         let search = Search {
             run: Some(run.to_owned()),
-            ..asked("gateway payment timeout shard")
+            ..asked("what about a payment gateway?")
         };
         let question = question(&place, search);
         let found = place
@@ -142,17 +147,9 @@ fn a_beginning_of_an_id_is_enough_and_a_list_goes_page_by_page() {
     let place = Place::new();
     let ada = place.ada();
     let mut all = Vec::new();
-    for n in 0..5 {
+    for lesson in LESSONS {
         place.later(1_000);
-        all.push(
-            place
-                .add(
-                    &ada,
-                    Kind::Learning,
-                    &format!("Lesson number {n} about {n}{n}{n} things"),
-                )
-                .id,
-        );
+        all.push(place.add(&ada, Kind::Learning, lesson).id);
     }
     all.reverse();
     let reader = reader(&ada, None);
@@ -262,7 +259,10 @@ fn ui_07_a_briefing_has_norms_what_is_known_and_how_knowledge_fares() {
 fn ui_08_outcomes_are_told_from_the_log_alone() {
     let place = Place::new();
     let bot = place.bot();
-    for (id, outcome) in [("R-1", Outcome::Succeeded), ("R-2", Outcome::Failed)] {
+    for (id, outcome, lesson) in [
+        ("R-1", Outcome::Succeeded, LESSONS[0]),
+        ("R-2", Outcome::Failed, LESSONS[1]),
+    ] {
         let wish = NewRun {
             id: Some(id.to_owned()),
             ..NewRun::default()
@@ -281,7 +281,7 @@ fn ui_08_outcomes_are_told_from_the_log_alone() {
         let it = recording(
             reader(&bot, Some(id)),
             Kind::Learning,
-            &format!("Shard {id} answers slowly on {id}"),
+            lesson,
         );
         place
             .act(&bot, async |desk| service::record(desk, it).await)

@@ -94,7 +94,7 @@ fn acc_01_what_two_agents_found_unseen_becomes_an_entry_and_closing_twice_writes
         })
         .unwrap();
     assert_eq!(told.entry.kind(), Some(Kind::Pattern));
-    assert_eq!(told.entry.status.value, Status::Verified);
+    assert_eq!(told.entry.status.value, Status::Active);
     assert_eq!(told.entry.confirmation.independent, 1);
     let written = (place.events("run.closed"), place.events("entry.proposed"));
     assert_eq!(written, (1, 1));
@@ -299,6 +299,41 @@ fn dec_chance_keeps_entries_from_some_agents_of_a_run_and_it_is_written_down() {
         "of several, one never sees it"
     );
     assert!(arms.contains(&Arm::Shown));
+}
+
+#[test]
+fn who_reads_without_end_is_taken_to_have_seen_everything() {
+    let place = Place::new();
+    let known = place.add(&place.bot(), Kind::Learning, STATEMENT);
+    let a = place.caller(Role::Agent, "agent:a");
+    let reader = crate::place::reader(&a, None);
+    let id = known.id.to_string();
+    place
+        .act(&a, async |desk| {
+            for _ in 0..1_001 {
+                service::entry(desk, &reader, &id).await?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    let notes = format!(
+        "set ken.workspace = '{}'; select count(*) from ken.run_notes",
+        place.workspace.0
+    );
+    let left = place.bare.sql(&notes);
+    let left: usize = left.trim().lines().last().unwrap().parse().unwrap();
+    assert!(left < 10, "{left} notes are left");
+    open(&place, "R-9e", &["agent:a", "agent:b"]);
+    observe(&place, "agent:a", "R-9e", STATEMENT);
+    let by = place.caller(Role::Agent, "agent:orchestrator");
+    let ended = ending(Outcome::Succeeded);
+    let closed = place
+        .act(&by, async |desk| service::close(desk, "R-9e", &ended).await)
+        .unwrap();
+    assert_eq!(
+        closed.closing.found,
+        BTreeMap::from([(known.id, Provenance::Primed)])
+    );
 }
 
 #[test]

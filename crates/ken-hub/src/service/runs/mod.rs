@@ -27,6 +27,9 @@ const ABANDONED_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
 /// Abandoned runs that are closed when another is opened; the others wait for the next.
 const SWEPT_MAX: u32 = 4;
 
+/// Old runs that are looked at for that.
+const LOOKED_AT_MAX: u32 = 32;
+
 /// Open runs that are looked at.
 const OPEN_MAX: u32 = 1_000;
 
@@ -279,12 +282,14 @@ impl Desk {
         let by = self.caller.actor.clone();
         let before = self.now.millis().saturating_sub(ABANDONED_AFTER_MS);
         let before = ken_core::time::Timestamp::from_millis(before);
-        for open in self.tenant.open_runs(SWEPT_MAX).await? {
-            let id = open.id;
-            let run = self.read_run(&id).await?;
-            if run.is_some_and(|it| it.last < before) {
-                self.note_run(&id, Note::Gap, &by).await?;
-                self.end_run(&id, &Ending::abandoned(), &by).await?;
+        let old = self.tenant.open_runs(LOOKED_AT_MAX).await?.into_iter();
+        let mut swept = 0;
+        for open in old.take_while(|it| it.opened_at < before) {
+            let run = self.read_run(&open.id).await?;
+            if swept < SWEPT_MAX && run.is_some_and(|it| it.last < before) {
+                self.note_run(&open.id, Note::Gap, &by).await?;
+                self.end_run(&open.id, &Ending::abandoned(), &by).await?;
+                swept += 1;
             }
         }
         Ok(())
