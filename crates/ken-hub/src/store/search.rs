@@ -179,8 +179,26 @@ impl Asked {
 impl Tenant {
     /// Returns the entries of the workspace that may answer `query`: those of its paths first, then the best.
     pub async fn candidates(&mut self, query: &Query<'_>) -> Result<Vec<Candidate>, StoreError> {
+        let rows = self.found("", query).await?;
+        rows.iter().map(candidate).collect()
+    }
+
+    /// Returns how the server goes about [`Self::candidates`], in its own words; for measurements.
+    #[doc(hidden)]
+    pub async fn explain_candidates(&mut self, query: &Query<'_>) -> Result<String, StoreError> {
+        let rows = self.found("EXPLAIN (ANALYZE, BUFFERS) ", query).await?;
+        let lines: Result<Vec<String>, StoreError> =
+            rows.iter().map(|row| column(row, 0)).collect();
+        Ok(lines?.join("\n"))
+    }
+
+    async fn found(
+        &mut self,
+        before: &'static str,
+        query: &Query<'_>,
+    ) -> Result<Vec<PgRow>, StoreError> {
         let asked = Asked::new(query.text)?;
-        let mut sql = QueryBuilder::new("");
+        let mut sql = QueryBuilder::new(before);
         asked.push_words(&mut sql);
         sql.push(", read AS MATERIALIZED (SELECT s.entry, s.words, s.length, s.words @@ ");
         sql.push_bind(asked.any()).push("::tsquery AS has_some, ");
@@ -210,8 +228,7 @@ impl Tenant {
         sql.push(") AS best JOIN ken.entries e ON e.workspace_id = ")
             .push_bind(key);
         sql.push(" AND e.id = best.entry ORDER BY anchored DESC, relevance DESC, entry");
-        let rows = sql.build().fetch_all(self.reading()).await?;
-        rows.iter().map(candidate).collect()
+        Ok(sql.build().fetch_all(self.reading()).await?)
     }
 
     /// Returns what other workspaces of the organisation know that may answer `query`, the best first.
