@@ -16,7 +16,7 @@ use super::{Desk, Failure};
 const SHOWN_MAX: usize = 500;
 
 /// Notes a run has that Ken made, before it begins anew.
-const KENS_NOTES_MAX: usize = 1_000;
+const KENS_NOTES_MAX: i64 = 1_000;
 
 /// Bytes the name of a session may have.
 const SESSION_BYTES_MAX: usize = 256;
@@ -92,7 +92,7 @@ impl Desk {
             return Ok(());
         }
         if self.open_id(reader).await?.is_none() {
-            self.need_not_last().await?;
+            self.tenant.need_not_last().await?;
         }
         let agent = reader.agent.clone();
         let note = match SHOWN_MAX < entries.len() {
@@ -187,7 +187,7 @@ impl Desk {
             (None, Some(session)) => name::conversation(&reader.agent, session),
             (None, None) => return Ok(None),
         };
-        let is_open = self.is_run_open(&id).await?;
+        let is_open = self.tenant.is_run_open(&id).await?;
         Ok(is_open.then_some(id))
     }
 
@@ -213,7 +213,7 @@ impl Desk {
         agent: &Actor,
         session: Option<&str>,
     ) -> Result<(), Failure> {
-        if self.is_run_open(id).await? {
+        if self.tenant.is_run_open(id).await? {
             return Ok(());
         }
         let opened = Note::Opened {
@@ -246,7 +246,7 @@ impl Desk {
         }
         let noted = self.admitted(self.noted(note, &reader.agent))?;
         match self.add_note(&id, &noted).await? {
-            Some(count) if KENS_NOTES_MAX < count => self.begin_anew(&id, reader).await,
+            Some(it) if KENS_NOTES_MAX < it.notes => self.begin_anew(&id, reader).await,
             Some(_) | None => Ok(()),
         }
     }

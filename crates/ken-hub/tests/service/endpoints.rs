@@ -373,7 +373,7 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
     let hub = Hub::start();
     let token = hub.token(Role::Agent, "agent:bot", None);
     let base = "/v1/workspaces/shop";
-    let secret = ["ghp", "_", "0123456789abcdefghijklmnopqrstuvwxyzAB"].concat();
+    let secret = ["ghp", "_", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2"].concat();
     let cases = [
         ("search", json!({"query": "x", "limit": 21}), "invalid"),
         (
@@ -428,7 +428,11 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
             json!({"helpful": true}),
             "not-found",
         ),
-        ("promotions/L-zzzzzzzz/approve", json!({}), "forbidden"),
+        (
+            "promotions/L-zzzzzzzz/approve",
+            json!({"artifact": "x"}),
+            "forbidden",
+        ),
         (
             "held/01JCPQ3W6M7Y2K8T4D5F6G7H8J/release",
             json!({}),
@@ -473,7 +477,8 @@ fn curators_see_and_settle_what_waits_over_http() {
     let queue = hub.get(&format!("{base}/promotions"), &ada).json();
     assert_eq!(queue["waiting"][0]["id"], json!(id));
     let approve = format!("{base}/promotions/{id}/approve");
-    hub.post(&approve, &robot, &json!({})).problem("forbidden");
+    hub.post(&approve, &robot, &json!({"artifact": "x"}))
+        .problem("forbidden");
     let approved = hub.post(
         &approve,
         &ada,

@@ -49,6 +49,7 @@ impl Place {
             house: House {
                 world,
                 guard: Arc::default(),
+                events_max: 1_000_000,
             },
             organisation,
             workspace: WorkspaceId(organisation.0),

@@ -278,11 +278,7 @@ fn ui_08_outcomes_are_told_from_the_log_alone() {
             .act(&bot, async |desk| service::open(desk, wish).await)
             .unwrap();
         place.later(2_000);
-        let it = recording(
-            reader(&bot, Some(id)),
-            Kind::Learning,
-            lesson,
-        );
+        let it = recording(reader(&bot, Some(id)), Kind::Learning, lesson);
         place
             .act(&bot, async |desk| service::record(desk, it).await)
             .unwrap();

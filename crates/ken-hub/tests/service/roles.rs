@@ -3,10 +3,11 @@
 use ken_core::event::{Feedback, Outcome};
 use ken_core::id::EntryId;
 use ken_core::kind::Kind;
+use ken_core::promotion::Artifact;
 use ken_core::run::Note;
 use ken_core::run::close::Ending;
 use ken_hub::identity::{Caller, Role};
-use ken_hub::service::{self, Approving, Desk, Failure, NewRun, Observation};
+use ken_hub::service::{self, Approving, Desk, Failure, NewRun, Observation, Reader};
 
 use crate::place::{Place, reader, recording};
 
@@ -72,8 +73,10 @@ async fn attempt(
             service::close(desk, "R-roles", &ending).await.map(drop)
         }
         "approve" => {
+            let told = service::entry(desk, &reader, &wanted).await?;
             let despite = Approving {
                 despite: true,
+                artifact: Artifact::of(&told.entry).unwrap().digest(),
                 ..Approving::default()
             };
             service::approve(desk, &wanted, despite).await.map(drop)
@@ -155,4 +158,134 @@ fn what_waits_for_a_person_is_told_to_curators_only() {
         assert_eq!(history.is_ok(), may, "{role}");
         assert_eq!(queue.is_ok(), may, "{role}");
     }
+}
+
+#[test]
+fn nobody_speaks_for_an_agent_that_is_not_theirs() {
+    let place = Place::new();
+    let entry = place.add(
+        &place.bot(),
+        Kind::Learning,
+        "Retry a payment once after a timeout",
+    );
+    let id = entry.id.to_string();
+    let owner = place.caller(Role::Agent, "agent:owner");
+    let wish = NewRun {
+        id: Some("R-own".to_owned()),
+        ..NewRun::default()
+    };
+    place
+        .act(&owner, async |desk| service::open(desk, wish).await)
+        .unwrap();
+    let victim: ken_core::actor::Actor = "agent:victim".parse().unwrap();
+    let read = |caller: &Caller, agent: &str, run: Option<&str>| {
+        let run = run.map(ToOwned::to_owned);
+        let agent = agent.parse().unwrap();
+        let reader = Reader::of(&caller.actor, Some(agent), run, None).unwrap();
+        place.act(caller, async |desk| {
+            service::entry(desk, &reader, &id).await
+        })
+    };
+    let cases = [
+        // Who, in which role, for whom, in which run, whether.
+        (Role::Reader, "agent:eve", "agent:victim", None, false),
+        (
+            Role::Reader,
+            "agent:eve",
+            "agent:victim",
+            Some("R-own"),
+            false,
+        ),
+        (Role::Agent, "agent:eve", "agent:victim", None, false),
+        (
+            Role::Agent,
+            "agent:eve",
+            "agent:victim",
+            Some("R-own"),
+            false,
+        ),
+        (Role::Agent, "agent:owner", "agent:victim", None, false),
+        (
+            Role::Agent,
+            "agent:owner",
+            "agent:victim",
+            Some("R-own"),
+            true,
+        ),
+        (Role::Agent, "agent:eve", "agent:eve", Some("R-own"), true),
+        (Role::Agent, "agent:eve", "agent:eve/reviewer", None, true),
+        (Role::Agent, "agent:eve", "agent:evel", None, false),
+        (
+            Role::Agent,
+            "human:ada@x.org",
+            "agent:ide/ada@x.org",
+            None,
+            true,
+        ),
+        (
+            Role::Agent,
+            "human:ada@x.org",
+            "agent:ide/bada@x.org",
+            None,
+            false,
+        ),
+        (Role::Curator, "human:ada@x.org", "agent:victim", None, true),
+    ];
+    for (role, actor, agent, run, may) in cases {
+        let caller = place.caller(role, actor);
+        let told = read(&caller, agent, run);
+        let is_refused = matches!(
+            told,
+            Err(Failure::NotYours { .. } | Failure::Forbidden { .. })
+        );
+        assert_eq!(
+            !may, is_refused,
+            "{role} {actor} for {agent} in {run:?}: {told:?}"
+        );
+    }
+    let eve = place.caller(Role::Agent, "agent:eve");
+    let seen = Note::SawEverything {
+        agent: victim.clone(),
+        how: ken_core::run::How::Pull,
+    };
+    let noted = place.act(&eve, async |desk| service::note(desk, "R-own", seen).await);
+    assert!(matches!(noted, Err(Failure::NotYours { .. })), "{noted:?}");
+    let ending = Ending::abandoned();
+    let closed = place.act(&eve, async |desk| {
+        service::close(desk, "R-own", &ending).await
+    });
+    assert!(
+        matches!(closed, Err(Failure::NotYours { .. })),
+        "{closed:?}"
+    );
+    let as_victim = Reader::of(&eve.actor, Some(victim), None, None).unwrap();
+    let it = recording(
+        as_victim,
+        Kind::Learning,
+        "Queues are drained before deploying",
+    );
+    let written = place.act(&eve, async |desk| service::record(desk, it).await);
+    assert!(
+        matches!(written, Err(Failure::NotYours { .. })),
+        "{written:?}"
+    );
+}
+
+#[test]
+fn a_workspace_takes_no_more_events_than_it_may() {
+    let mut place = Place::new();
+    place.house.events_max = 1;
+    let bot = place.bot();
+    place.add(&bot, Kind::Learning, "Retry a payment once after a timeout");
+    let it = recording(
+        reader(&bot, None),
+        Kind::Learning,
+        "Queues are drained before deploying",
+    );
+    let full = place.act(&bot, async |desk| service::record(desk, it).await);
+    assert!(
+        matches!(full, Err(Failure::Quota { events: 2, max: 1 })),
+        "{full:?}"
+    );
+    assert_eq!(place.events("entry.proposed"), 1);
 }

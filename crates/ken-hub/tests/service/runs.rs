@@ -340,7 +340,7 @@ fn who_reads_without_end_is_taken_to_have_seen_everything() {
 fn a_secret_gets_into_no_note() {
     let place = Place::new();
     open(&place, "R-8", &["agent:a"]);
-    let token = ["ghp", "_", "0123456789abcdefghijklmnopqrstuvwxyzAB"].concat();
+    let token = ["ghp", "_", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2"].concat();
     let it = Observation {
         reader: agent("agent:a", "R-8"),
         finding: finding(&format!("The deploy uses {token} everywhere")),
@@ -399,4 +399,39 @@ fn a_finding_that_is_known_is_noted_and_names_no_entry_the_agent_had_not_seen() 
         matches!(noted, service::Recorded::Noted(Some(id)) if id == known.id),
         "{noted:?}"
     );
+}
+
+#[test]
+fn a_finding_in_other_forms_of_the_same_words_is_known() {
+    let place = Place::new();
+    let known = place.add(
+        &place.bot(),
+        Kind::Learning,
+        "Retrying payments twice charges customers twice",
+    );
+    open(&place, "R-10", &["agent:a"]);
+    let run = observe(
+        &place,
+        "agent:a",
+        "R-10",
+        "Retrying a payment twice charges the customer twice",
+    );
+    let found = &run.agents[&"agent:a".parse::<Actor>().unwrap()].findings[0];
+    assert_eq!(found.says, BTreeSet::from([known.id]));
+}
+
+#[test]
+fn a_note_that_is_too_long_is_refused() {
+    let place = Place::new();
+    open(&place, "R-11", &["agent:a"]);
+    let by = place.caller(Role::Agent, "agent:orchestrator");
+    let many = (0..1_500).map(|n| format!("agent:{n:010}").parse().unwrap());
+    let note = Note::Said {
+        agent: "agent:a".parse().unwrap(),
+        words: None,
+        cites: Vec::new(),
+        to: many.collect(),
+    };
+    let refused = place.act(&by, async |desk| service::note(desk, "R-11", note).await);
+    assert!(matches!(refused, Err(Failure::Usage(_))), "{refused:?}");
 }

@@ -6,6 +6,7 @@ use ken_core::decide::{Clock, Proposal, propose};
 use ken_core::event::{Admission, Origin, Recorded};
 use ken_core::id::{EntryId, EventId};
 use ken_core::kind::Kind;
+use ken_core::promotion::Artifact;
 use ken_core::status::Status;
 use ken_hub::identity::Role;
 use ken_hub::service::{self, Approving, Failure, Portion, Question};
@@ -23,6 +24,15 @@ fn question(place: &Place, query: &str) -> Question {
         portion: Portion::default(),
         reader: reader(&place.ada(), None),
     }
+}
+
+/// Returns the digest of an entry as it reads now.
+fn digest(place: &Place, wanted: &str) -> String {
+    let ada = place.ada();
+    let told = place.act(&ada, async |desk| {
+        service::entry(desk, &reader(&ada, None), wanted).await
+    });
+    Artifact::of(&told.unwrap().entry).unwrap().digest()
 }
 
 /// Lets outcomes show that an entry helps: enough to be fit.
@@ -57,10 +67,12 @@ fn scp_what_has_proven_itself_is_promoted_by_a_person_and_answers_elsewhere_bene
         .unwrap();
     let fit: Vec<EntryId> = queue.fit.iter().map(|it| it.entry.id).collect();
     assert_eq!(fit, [entry.id]);
+    let it = Approving {
+        artifact: digest(&place, &id),
+        ..Approving::default()
+    };
     let approved = place
-        .act(&ada, async |desk| {
-            service::approve(desk, &id, Approving::default()).await
-        })
+        .act(&ada, async |desk| service::approve(desk, &id, it).await)
         .unwrap();
     assert_eq!(approved.scope.value, Scope::Global);
     let queue = place
@@ -126,10 +138,12 @@ fn a_persons_no_is_kept_and_asked_once() {
     let again = place.act(&ada, async |desk| service::reject(desk, &id, None).await);
     assert!(matches!(again, Err(Failure::Refused(_))), "{again:?}");
     // A no can be thought over.
+    let it = Approving {
+        artifact: digest(&place, &id),
+        ..Approving::default()
+    };
     let approved = place
-        .act(&ada, async |desk| {
-            service::approve(desk, &id, Approving::default()).await
-        })
+        .act(&ada, async |desk| service::approve(desk, &id, it).await)
         .unwrap();
     assert_eq!(approved.scope.value, Scope::Global);
 }
@@ -142,12 +156,16 @@ fn what_has_not_proven_itself_needs_a_person_who_says_so() {
         .add(&place.bot(), Kind::Learning, STATEMENT)
         .id
         .to_string();
-    let refused = place.act(&ada, async |desk| {
-        service::approve(desk, &id, Approving::default()).await
-    });
+    let read = digest(&place, &id);
+    let it = Approving {
+        artifact: read.clone(),
+        ..Approving::default()
+    };
+    let refused = place.act(&ada, async |desk| service::approve(desk, &id, it).await);
     assert!(matches!(refused, Err(Failure::Refused(_))), "{refused:?}");
     let despite = Approving {
         despite: true,
+        artifact: read,
         ..Approving::default()
     };
     let approved = place.act(&ada, async |desk| {
@@ -171,13 +189,13 @@ fn a_norm_an_agent_wrote_waits_for_somebody_else_and_for_what_they_read() {
         .unwrap();
     assert_eq!(queue.waiting.len(), 1);
     let other = Approving {
-        artifact: Some("another".to_owned()),
+        artifact: "another".to_owned(),
         ..Approving::default()
     };
     let refused = place.act(&ada, async |desk| service::approve(desk, &id, other).await);
     assert!(matches!(refused, Err(Failure::Conflict(_))), "{refused:?}");
     let read = Approving {
-        artifact: Some(queue.waiting[0].artifact.clone()),
+        artifact: queue.waiting[0].artifact.clone(),
         ..Approving::default()
     };
     let approved = place
@@ -288,7 +306,7 @@ fn a_held_line_is_in_no_log_until_a_person_releases_it() {
 fn sec_a_secret_stays_out_whoever_releases_it() {
     let place = Place::new();
     let ada = place.ada();
-    let token = ["ghp", "_", "0123456789abcdefghijklmnopqrstuvwxyzAB"].concat();
+    let token = ["ghp", "_", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2"].concat();
     let held = line(&place, &format!("Deploys use {token} to log in"));
     let id = held.event.id;
     place.runtime.block_on(async {

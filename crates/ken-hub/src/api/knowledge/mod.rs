@@ -160,6 +160,8 @@ impl From<Failure> for Problem {
             Failure::Forbidden { .. } | Failure::PersonNeeded { .. } => {
                 Self::new(Kind::Forbidden, format!("{told}; ask a curator"))
             }
+            Failure::NotYours { .. } => Self::new(Kind::Forbidden, told),
+            Failure::Quota { .. } => Self::new(Kind::Quota, told),
             Failure::Refused(_) | Failure::Turned(_) => Self::new(Kind::Refused, told),
             Failure::Usage(_) => Self::invalid(told),
             Failure::NotFound { what, .. } => Self::not_found(what),
