@@ -2,14 +2,15 @@
 //!
 //! A body is read after its sender is known, and no further than it may be long.
 
-use std::error::Error;
+use std::error::Error as _;
 
-use axum::body::{Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::request::Parts;
+use futures_util::StreamExt as _;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
@@ -17,6 +18,9 @@ use super::problem::{Kind, Problem};
 
 /// Bytes a body may have after unpacking, where an operation says nothing else.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of a body that is too long that are read and thrown away before it is refused.
+const DISCARDED_BYTES_MAX: usize = 8 << 20;
 
 /// How deeply a body may nest.
 pub const DEPTH_MAX: usize = 64;
@@ -83,29 +87,31 @@ where
 }
 
 /// Reads a body of at most `max` bytes.
-pub(crate) async fn read(body: axum::body::Body, max: usize) -> Result<Bytes, Problem> {
-    to_bytes(body, max).await.map_err(|error| {
-        if is_too_long(&error) {
-            let detail = format!("the body has more than {max} bytes; send less at once");
-            return Problem::new(Kind::TooLarge, detail);
+///
+/// What is too long is read on for a while and thrown away: whoever is still sending would not hear the answer.
+pub(crate) async fn read(body: Body, max: usize) -> Result<Bytes, Problem> {
+    let mut stream = body.into_data_stream();
+    let (mut bytes, mut length) = (Vec::new(), 0_usize);
+    while let Some(piece) = stream.next().await {
+        let piece = piece.map_err(|_| {
+            let detail = "the body broke off or cannot be unpacked; send it again";
+            Problem::new(Kind::Malformed, detail)
+        })?;
+        length = length.saturating_add(piece.len());
+        if length <= max {
+            bytes.extend_from_slice(&piece);
+        } else {
+            bytes = Vec::new();
+            if max.saturating_add(DISCARDED_BYTES_MAX) < length {
+                break;
+            }
         }
-        Problem::new(
-            Kind::Malformed,
-            "the body broke off or cannot be unpacked; send it again",
-        )
-    })
-}
-
-fn is_too_long(error: &axum::Error) -> bool {
-    let mut next: Option<&(dyn Error + 'static)> = error.source();
-    while let Some(error) = next {
-        // Two crates have an error of this name and only one of them is ours to see.
-        if error.to_string() == "length limit exceeded" {
-            return true;
-        }
-        next = error.source();
     }
-    false
+    if max < length {
+        let detail = format!("the body has more than {max} bytes; send less at once");
+        return Err(Problem::new(Kind::TooLarge, detail));
+    }
+    Ok(bytes.into())
 }
 
 /// Reads JSON that nests no deeper than [`DEPTH_MAX`].

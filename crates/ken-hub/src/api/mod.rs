@@ -37,7 +37,6 @@ pub use app::App;
 use problem::{Kind, Problem};
 
 /// Returns the whole API and what describes it.
-#[must_use]
 pub fn router(app: App) -> (Router, Arc<Value>) {
     let (router, gathered) = OpenApiRouter::new()
         .routes(routes!(health::healthz))

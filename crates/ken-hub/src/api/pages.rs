@@ -101,9 +101,9 @@ fn shape(schema: &Value) -> String {
 pub(super) fn problem(slug: &str) -> Result<Response, Problem> {
     let kind = Kind::of_slug(slug).ok_or_else(|| Problem::not_found("page"))?;
     let mut page = head(kind.title());
-    let _ = write!(
+    let _ = writeln!(
         page,
-        "<h1>{}</h1><p>Status {}. <code>/problems/{}</code></p><p>{}</p><p><a href=\"/docs\">The API</a></p></body></html>\n",
+        "<h1>{}</h1><p>Status {}. <code>/problems/{}</code></p><p>{}</p><p><a href=\"/docs\">The API</a></p></body></html>",
         escaped(kind.title()),
         kind.status().as_u16(),
         escaped(kind.slug()),

@@ -96,8 +96,8 @@ kinds! {
     Invalid UNPROCESSABLE_ENTITY "invalid" "the request makes no sense here"
         "The body is JSON, but a member is missing, unknown, or has a value it cannot have. The detail says which.",
     /// Every event was refused.
-    Refused UNPROCESSABLE_ENTITY "refused" "every event was refused"
-        "The answer lists for each event why. Nothing was written. Events that were refused stay as they are in your ledger.",
+    Refused UNPROCESSABLE_ENTITY "refused" "it was refused"
+        "A rule of the ledger or the guard says no; the detail says which, and for a push the answer lists for each event why. Nothing was written. Events that were refused stay as they are in your ledger.",
     /// A key of idempotency came with another request.
     KeyReused UNPROCESSABLE_ENTITY "key-reused" "this idempotency key belongs to another request"
         "A key answers the request it came with first. Use a new `Idempotency-Key` for a new request.",
@@ -326,9 +326,29 @@ impl From<sqlx::Error> for Problem {
 
 impl From<DatabaseError> for Problem {
     fn from(error: DatabaseError) -> Self {
+        if matches!(error, DatabaseError::NoWorkspace) {
+            return Self::not_found("workspace");
+        }
+        let told = Self::failed(&error);
         match error {
-            DatabaseError::NoWorkspace => Self::not_found("workspace"),
-            other => Self::failed(&other),
+            DatabaseError::Uncertain(_) => Self {
+                detail: "the connection was lost while this was being written, so it may or may not be done; send the same again, nothing is done twice where an event or an idempotency key names it".to_owned(),
+                kind: Kind::Unavailable,
+                retry: Some(UNAVAILABLE_RETRY),
+                ..told
+            },
+            DatabaseError::NoWorkspace
+            | DatabaseError::Address(_)
+            | DatabaseError::Connect(_)
+            | DatabaseError::Query(_)
+            | DatabaseError::Role { .. }
+            | DatabaseError::NoRole(_)
+            | DatabaseError::Behind { .. }
+            | DatabaseError::Ahead { .. }
+            | DatabaseError::Edited { .. }
+            | DatabaseError::Migration { .. }
+            | DatabaseError::Rebuild(_)
+            | DatabaseError::Damaged(_) => told,
         }
     }
 }
@@ -341,7 +361,7 @@ impl From<StoreError> for Problem {
                 Kind::CursorUnknown,
                 "this hub has no such place in its log; start at cursor 0 again and push what it lacks",
             ),
-            other => Self::failed(&other),
+            error @ (StoreError::Damaged(_) | StoreError::Stopped) => Self::failed(&error),
         }
     }
 }

@@ -56,7 +56,7 @@ pub(super) struct NewWorkspace {
 }
 
 impl Workspace {
-    fn told(row: WorkspaceRow) -> Self {
+    fn told(row: &WorkspaceRow) -> Self {
         Self {
             id: row.id.0.to_string(),
             name: row.name.to_string(),
@@ -105,7 +105,7 @@ async fn list_workspaces(
     };
     tx.commit().await?;
     let page = Page::of(rows, paging.limit, |row| row.name.to_string());
-    Ok(Json(page.map(Workspace::told)))
+    Ok(Json(page.map(|row| Workspace::told(&row))))
 }
 
 /// Makes a workspace.
@@ -140,7 +140,7 @@ async fn create_workspace(
     let row = tx.workspace(&id.0.to_string()).await?;
     let row = row.ok_or_else(|| Problem::not_found("workspace"))?;
     tx.commit().await?;
-    Ok((StatusCode::CREATED, Json(Workspace::told(row))))
+    Ok((StatusCode::CREATED, Json(Workspace::told(&row))))
 }
 
 /// Returns a workspace.
@@ -156,7 +156,7 @@ async fn get_workspace(
     let row = tx.workspace(&it.workspace.0.to_string()).await?;
     tx.commit().await?;
     let row = row.ok_or_else(|| Problem::not_found("workspace"))?;
-    Ok(Json(Workspace::told(row)))
+    Ok(Json(Workspace::told(&row)))
 }
 
 /// Puts a workspace away: its log stays, its entries are made again when somebody asks.

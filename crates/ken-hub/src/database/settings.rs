@@ -70,6 +70,8 @@ impl Settings {
         let limits = limits.map(|(name, limit)| (name, limit.as_millis().to_string()));
         // A search among all organisations' entries goes on until it found enough of the one that asks.
         let search = [
+            // Every statement is asked by a key it gets as a parameter: planning it anew finds nothing better.
+            ("plan_cache_mode", "force_generic_plan"),
             ("hnsw.ef_search", EF_SEARCH),
             ("hnsw.iterative_scan", "strict_order"),
         ];

@@ -18,6 +18,8 @@ pub struct Tenant {
     transaction: Transaction,
     organisation: OrganisationId,
     workspace: WorkspaceId,
+    /// Whether there may be something to be kept.
+    wrote: bool,
 }
 
 /// A transaction that sees what belongs to one organisation and to none of its workspaces.
@@ -79,6 +81,7 @@ impl Tenant {
             transaction,
             organisation,
             workspace,
+            wrote: false,
         };
         match said.as_str() {
             "warm" => Ok((tenant, Warmth::Warm)),
@@ -112,6 +115,12 @@ impl Tenant {
 
     /// Returns the connection, to ask what no function here asks.
     pub fn connection(&mut self) -> &mut PgConnection {
+        self.wrote = true;
+        self.transaction.connection()
+    }
+
+    /// Returns the connection, for a question that changes nothing.
+    pub(crate) fn reading(&mut self) -> &mut PgConnection {
         self.transaction.connection()
     }
 
@@ -131,7 +140,12 @@ impl Tenant {
     ///
     /// [`DatabaseError::Uncertain`] means that it may have been made to last; whoever asks again loses nothing by it.
     pub async fn commit(self) -> Result<(), DatabaseError> {
-        self.transaction.commit().await
+        if self.wrote {
+            self.transaction.commit().await
+        } else {
+            // Nobody has to wait for the end of a transaction that only read.
+            Ok(())
+        }
     }
 
     /// Undoes what was done.

@@ -117,7 +117,6 @@ pub async fn serve(
 }
 
 /// Returns everything the hub answers, with its limits around it.
-#[must_use]
 pub fn router(app: App) -> Router {
     let (api, _) = api::router(app.clone());
     around::around(api, app)

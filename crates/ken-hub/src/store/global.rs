@@ -80,10 +80,9 @@ impl Tenant {
         let (organisation, key) = (self.organisation().0, self.key());
         sqlx::query(
             "INSERT INTO ken.global_entries (organisation_id, workspace_id, entry, json, words, length, model, vector)
-             SELECT $1, $2, entry, json, setweight(to_tsvector('ken.words', statement), 'A')
-                 || setweight(to_tsvector('ken.words', tags), 'B'), length, $8, vector
-             FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::integer[], $9::halfvec[])
-                 AS u (entry, json, statement, tags, length, vector)
+             SELECT $1, $2, entry, json, words, length, $7, vector
+             FROM unnest($3::text[], $4::text[], $5::tsvector[], $6::integer[], $8::halfvec[])
+                 AS u (entry, json, words, length, vector)
              ON CONFLICT (organisation_id, workspace_id, entry) DO UPDATE SET json = excluded.json,
                  words = excluded.words, length = excluded.length, model = excluded.model, vector = excluded.vector",
         )
@@ -91,9 +90,8 @@ impl Tenant {
         .bind(key)
         .bind(texts(|(row, _)| &row.entry))
         .bind(texts(|(_, json)| json))
-        .bind(texts(|(row, _)| &row.statement))
-        .bind(texts(|(row, _)| &row.tags))
-        .bind(rows.iter().map(|(row, _)| row.length).collect::<Vec<_>>())
+        .bind(rows.iter().map(|(row, _)| &row.words).collect::<Vec<_>>())
+        .bind(rows.iter().map(|(row, _)| row.words.count()).collect::<Vec<_>>())
         .bind(model().id.as_ref())
         .bind(vectors)
         .execute(self.connection())

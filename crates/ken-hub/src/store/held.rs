@@ -51,7 +51,7 @@ impl Tenant {
             .bind(key)
             .bind(after.map(uuid))
             .bind(i64::from(limit))
-            .fetch_all(self.connection())
+            .fetch_all(self.reading())
             .await?;
         rows.iter().map(held).collect()
     }
@@ -63,7 +63,7 @@ impl Tenant {
         let rows = sqlx::query(query)
             .bind(key)
             .bind(super::uuids(ids))
-            .fetch_all(self.connection())
+            .fetch_all(self.reading())
             .await?;
         rows.iter()
             .map(|row| Ok(event_id(column(row, 0)?)))

@@ -126,7 +126,7 @@ impl Tenant {
         let rows = sqlx::query(query)
             .bind(key)
             .bind(names)
-            .fetch_all(self.connection())
+            .fetch_all(self.reading())
             .await?;
         let mut histories = Histories::new();
         for row in rows {

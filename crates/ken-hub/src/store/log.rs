@@ -39,7 +39,7 @@ impl Tenant {
             "SELECT seq, id FROM ken.events WHERE workspace_id = $1 ORDER BY seq DESC LIMIT 1";
         let row = sqlx::query(query)
             .bind(key)
-            .fetch_optional(self.connection())
+            .fetch_optional(self.reading())
             .await?;
         let Some(row) = row else {
             return Ok(Cursor::default());
@@ -65,7 +65,7 @@ impl Tenant {
             .bind(after.seq.cast_signed())
             .bind(i64::from(limit) + 1)
             .bind(PAGE_BYTES_MAX)
-            .fetch_all(self.connection())
+            .fetch_all(self.reading())
             .await?;
         let mut page = Page {
             events: Vec::with_capacity(rows.len()),
@@ -100,7 +100,7 @@ impl Tenant {
             .bind(key)
             .bind(place.seq.cast_signed())
             .bind(uuid(last))
-            .fetch_one(self.connection())
+            .fetch_one(self.reading())
             .await?;
         if column(&row, 0)? {
             Ok(())
@@ -122,7 +122,7 @@ impl Tenant {
             .bind(key)
             .bind(since.unwrap_or(""))
             .bind(type_name)
-            .fetch_all(self.connection())
+            .fetch_all(self.reading())
             .await?;
         rows.iter().map(|row| parse(column(row, 0)?)).collect()
     }

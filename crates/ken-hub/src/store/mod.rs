@@ -8,10 +8,12 @@
 //! [`Database::rebuild`]: crate::database::Database::rebuild
 //! [`Tenant`]: crate::database::Tenant
 
+mod alike;
 mod append;
 mod global;
 mod held;
 mod known;
+mod lexemes;
 mod log;
 mod project;
 mod read;
@@ -19,7 +21,9 @@ mod rebuild;
 mod rows;
 mod runs;
 mod search;
+mod sessions;
 mod settle;
+mod stem;
 mod write;
 
 use ken_core::id::EventId;

@@ -50,7 +50,7 @@ impl Tenant {
         let row = sqlx::query("SELECT json FROM ken.entries WHERE workspace_id = $1 AND id = $2")
             .bind(key)
             .bind(id.to_string())
-            .fetch_optional(self.connection())
+            .fetch_optional(self.reading())
             .await?;
         row.as_ref().map(entry_of).transpose()
     }
@@ -63,7 +63,7 @@ impl Tenant {
         let rows = sqlx::query(query)
             .bind(key)
             .bind(names)
-            .fetch_all(self.connection())
+            .fetch_all(self.reading())
             .await?;
         rows.iter().map(entry_of).collect()
     }
@@ -74,7 +74,7 @@ impl Tenant {
         let row = sqlx::query("SELECT line FROM ken.events WHERE workspace_id = $1 AND id = $2")
             .bind(key)
             .bind(uuid(id))
-            .fetch_optional(self.connection())
+            .fetch_optional(self.reading())
             .await?;
         row.map(|row| parse(column(&row, 0)?)).transpose()
     }
@@ -122,7 +122,7 @@ impl Tenant {
             .bind(ends)
             .bind(beginning)
             .bind(CANDIDATES_MAX)
-            .fetch_all(self.connection())
+            .fetch_all(self.reading())
             .await?;
         let read = |row: &PgRow| column::<&str>(row, 0)?.parse().map_err(StoreError::damaged);
         rows.iter().map(read).collect()
@@ -148,7 +148,7 @@ impl Tenant {
         }
         query.push(" ORDER BY e.created DESC, e.id DESC LIMIT ");
         query.push_bind(limits.min());
-        let rows = query.build().fetch_all(self.connection()).await?;
+        let rows = query.build().fetch_all(self.reading()).await?;
         rows.iter().map(entry_of).collect()
     }
 
@@ -159,7 +159,7 @@ impl Tenant {
             "SELECT json FROM ken.entries WHERE workspace_id = $1 AND tombstone ORDER BY id";
         let rows = sqlx::query(query)
             .bind(key)
-            .fetch_all(self.connection())
+            .fetch_all(self.reading())
             .await?;
         rows.iter().map(entry_of).collect()
     }
@@ -169,7 +169,7 @@ impl Tenant {
         let key = self.key();
         let row = sqlx::query("SELECT json FROM ken.workspace_states WHERE workspace_id = $1")
             .bind(key)
-            .fetch_optional(self.connection())
+            .fetch_optional(self.reading())
             .await?;
         let Some(row) = row else {
             return Ok(Workspace::default());
@@ -184,7 +184,7 @@ impl Tenant {
         let row = sqlx::query(query)
             .bind(key)
             .bind(limit.to_string())
-            .fetch_one(self.connection())
+            .fetch_one(self.reading())
             .await?;
         let at: Option<&str> = column(&row, 0)?;
         at.map(|at| at.parse().map_err(StoreError::damaged))
@@ -209,7 +209,7 @@ impl Tenant {
         let key = self.key();
         let rows = sqlx::query("SELECT json FROM ken.entries WHERE workspace_id = $1")
             .bind(key)
-            .fetch_all(self.connection())
+            .fetch_all(self.reading())
             .await?;
         let read = |row| entry_of(row).map(|entry| (entry.id, entry));
         Ok(State {

@@ -4,11 +4,11 @@ use std::sync::LazyLock;
 
 use ken_core::content::Content;
 use ken_core::entry::Entry;
-use ken_core::words::spread;
 use ken_embed::{Embedder as _, Model, StaticTable, Vector};
 use pgvector::HalfVector;
 
 use super::StoreError;
+use super::lexemes::{Lexemes, Part};
 use crate::database::without_nul;
 
 /// Stands between the paths of one entry where they travel as one text.
@@ -46,10 +46,7 @@ pub(super) struct EntryRow {
 pub(super) struct SearchRow {
     pub(super) entry: String,
     /// Its words, those of its tags and those of the places it is about.
-    pub(super) statement: String,
-    pub(super) tags: String,
-    pub(super) places: String,
-    pub(super) length: i32,
+    pub(super) words: Lexemes,
     pub(super) paths: String,
     pub(super) vector: Option<HalfVector>,
 }
@@ -97,16 +94,14 @@ impl SearchRow {
             .collect();
         let paths: Vec<&str> = content.evidence.iter().map(|it| it.at.path()).collect();
         let (said, filed) = said_and_filed(content);
-        let [statement, tags, places] =
-            [said, &filed, &places.join(" ")].map(|text| spread(text).to_lowercase());
-        let words = [&statement, &tags, &places].map(|text| text.split_whitespace().count());
+        let mut words = Lexemes::default();
+        words.add(said, Part::Statement);
+        words.add(&filed, Part::Tags);
+        words.add(&places.join(" "), Part::Places);
         Ok(Some(Self {
             entry: entry.id.to_string(),
-            length: i32::try_from(words.iter().sum::<usize>()).unwrap_or(i32::MAX),
+            words,
             vector: vector_of(&format!("{said} {filed}"))?,
-            statement,
-            tags,
-            places,
             paths: without_nul(&paths.join(BETWEEN_PATHS)),
         }))
     }

@@ -51,7 +51,7 @@ impl Tenant {
         let rows = sqlx::query(query)
             .bind(key)
             .bind(i64::from(limit))
-            .fetch_all(self.connection())
+            .fetch_all(self.reading())
             .await?;
         rows.iter().map(run).collect()
     }
@@ -85,7 +85,7 @@ impl Tenant {
         let rows = sqlx::query(query)
             .bind(key)
             .bind(without_nul(id))
-            .fetch_all(self.connection())
+            .fetch_all(self.reading())
             .await?;
         rows.iter().map(|row| column(row, 0)).collect()
     }

@@ -5,12 +5,12 @@
 
 use ken_core::answer::{Candidate, Least};
 use ken_core::store::Filter;
-use ken_core::words::query_words;
 use pgvector::HalfVector;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
+use super::lexemes;
 use super::read::{entry_of, push_condition};
 use super::rows::{model, vector_of};
 use super::{StoreError, column};
@@ -29,7 +29,7 @@ const QUERY_BYTES_MAX: usize = 16 << 10;
 /// Entries taken from each side of an organisation-wide search.
 const PER_SIDE: i64 = 200;
 
-/// How two lists of words are compared, with `read` (entry, words, length, cosine, anchored, wanted) and `asked` (ord,
+/// How two lists of words are compared, with `read` (entry, words, length, has_some, cosine, anchored, wanted) and `asked` (ord,
 /// query, times) in front and `$blend` behind: BM25, with `ts_rank` for how often and where a word stands. A word tells the
 /// more, the fewer entries have it; what part of the query an entry covers is counted by that.
 macro_rules! ranked {
@@ -42,6 +42,7 @@ macro_rules! ranked {
     SELECT r.entry, a.ord, a.times, r.length,
         1.644934 * ts_rank('{0.5, 0.5, 1, 1}', r.words, a.query)::float8 AS often
     FROM read r JOIN asked a ON r.words @@ a.query
+    WHERE r.has_some
 ), weighed AS (
     SELECT a.ord, ln(1 + (c.n - coalesce(h.n, 0) + 0.5) / (coalesce(h.n, 0) + 0.5)) AS weight
     FROM asked a CROSS JOIN counted c
@@ -64,11 +65,10 @@ macro_rules! ranked {
 }
 
 /// The whole question to an organisation. Both keys of an entry are one name while entries are compared, so that what
-/// compares them need not know that they come from several workspaces. Words are letters and digits, so none of them
-/// can end the quotes it stands in.
+/// compares them need not know that they come from several workspaces.
 const GLOBAL: &str = concat!(
     "WITH asked AS (
-    SELECT ord, plainto_tsquery('ken.words', word) AS query, times::float8
+    SELECT ord, word::tsquery AS query, times::float8
     FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS u (word, times, ord)
 ), found AS MATERIALIZED (
     (SELECT s.workspace_id, s.entry FROM ken.global_entries s
@@ -76,10 +76,10 @@ const GLOBAL: &str = concat!(
      ORDER BY s.vector <=> $5::halfvec LIMIT $8)
     UNION
     (SELECT s.workspace_id, s.entry FROM ken.global_entries s
-     WHERE s.organisation_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.words @@ to_tsquery('ken.words', $7)
-     ORDER BY ts_rank(s.words, to_tsquery('ken.words', $7)) DESC LIMIT $8)
+     WHERE s.organisation_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.words @@ $7::tsquery
+     ORDER BY ts_rank(s.words, $7::tsquery) DESC LIMIT $8)
 ), read AS MATERIALIZED (
-    SELECT s.workspace_id::text || ' ' || s.entry AS entry, s.words, s.length,
+    SELECT s.workspace_id::text || ' ' || s.entry AS entry, s.words, s.length, s.words @@ $7::tsquery AS has_some,
         CASE WHEN s.model = $6 THEN 1 - (s.vector <=> $5::halfvec) END AS cosine,
         false AS anchored, true AS wanted
     FROM found f JOIN ken.global_entries s
@@ -118,6 +118,7 @@ pub struct Elsewhere {
 
 /// A question as the database is asked it.
 struct Asked {
+    /// Each in quotes. They are letters and digits, so none of them can end the quotes it stands in.
     words: Vec<String>,
     times: Vec<i32>,
     vector: Option<HalfVector>,
@@ -128,11 +129,10 @@ struct Asked {
 impl Asked {
     fn new(text: &str) -> Result<Self, StoreError> {
         let text = &text[..text.floor_char_boundary(QUERY_BYTES_MAX)];
-        let words = query_words(text).into_iter().take(WORDS_MAX);
+        let words = lexemes::asked(text).into_iter().take(WORDS_MAX);
         let times = |times: usize| i32::try_from(times.min(TIMES_MAX)).unwrap_or(1);
-        let (words, times) = words
-            .map(|(word, n)| (without_nul(&word), times(n)))
-            .unzip();
+        let quoted = |word: &str| format!("'{word}'");
+        let (words, times) = words.map(|(word, n)| (quoted(&word), times(n))).unzip();
         let vector = vector_of(text)?;
         Ok(Self {
             words,
@@ -142,9 +142,14 @@ impl Asked {
         })
     }
 
+    /// Returns what an entry has that has any of the words.
+    fn any(&self) -> String {
+        self.words.join(" | ")
+    }
+
     /// Begins a statement with the words that are asked for.
     fn push_words(&self, query: &mut QueryBuilder<Postgres>) {
-        query.push("WITH asked AS (SELECT ord, plainto_tsquery('ken.words', word) AS query, times::float8 FROM unnest(");
+        query.push("WITH asked AS (SELECT ord, word::tsquery AS query, times::float8 FROM unnest(");
         query.push_bind(self.words.clone()).push("::text[], ");
         query.push_bind(self.times.clone());
         query.push("::integer[]) WITH ORDINALITY AS u (word, times, ord))");
@@ -195,7 +200,8 @@ impl Tenant {
         let asked = Asked::new(query.text)?;
         let mut sql = QueryBuilder::new(before);
         asked.push_words(&mut sql);
-        sql.push(", read AS MATERIALIZED (SELECT s.entry, s.words, s.length, ");
+        sql.push(", read AS MATERIALIZED (SELECT s.entry, s.words, s.length, s.words @@ ");
+        sql.push_bind(asked.any()).push("::tsquery AS has_some, ");
         asked.push_cosine(&mut sql);
         push_anchored(&mut sql, query.paths);
         let is_filtered = *query.filter != Filter::default();
@@ -222,7 +228,7 @@ impl Tenant {
         sql.push(") AS best JOIN ken.entries e ON e.workspace_id = ")
             .push_bind(key);
         sql.push(" AND e.id = best.entry ORDER BY anchored DESC, relevance DESC, entry");
-        Ok(sql.build().fetch_all(self.connection()).await?)
+        Ok(sql.build().fetch_all(self.reading()).await?)
     }
 
     /// Returns what other workspaces of the organisation know that may answer `query`, the best first.
@@ -233,7 +239,7 @@ impl Tenant {
         query: &Query<'_>,
     ) -> Result<Vec<Elsewhere>, StoreError> {
         let (organisation, own) = (self.organisation(), Some(self.key()));
-        global(self.connection(), organisation, own, query).await
+        global(self.reading(), organisation, own, query).await
     }
 }
 
@@ -257,7 +263,6 @@ async fn global(
     query: &Query<'_>,
 ) -> Result<Vec<Elsewhere>, StoreError> {
     let asked = Asked::new(query.text)?;
-    let any: Vec<String> = asked.words.iter().map(|word| format!("'{word}'")).collect();
     let rows = sqlx::query(GLOBAL)
         .bind(&asked.words)
         .bind(&asked.times)
@@ -265,7 +270,7 @@ async fn global(
         .bind(but)
         .bind(&asked.vector)
         .bind(model().id.as_ref())
-        .bind(any.join(" | "))
+        .bind(asked.any())
         .bind(PER_SIDE)
         .bind(asked.blend)
         .bind(query.least.cosine)

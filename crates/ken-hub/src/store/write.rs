@@ -38,16 +38,14 @@ WITH logged AS (
         tags = excluded.tags, json = excluded.json
 ), found AS (
     INSERT INTO ken.searchable (workspace_id, entry, words, length, paths, model, vector)
-    SELECT $1, entry, setweight(to_tsvector('ken.words', statement), 'A')
-            || setweight(to_tsvector('ken.words', tags), 'B') || setweight(to_tsvector('ken.words', places), 'C'),
-        length, string_to_array(paths, $35), $36, vector
-    FROM unnest($28::text[], $29::text[], $30::text[], $31::text[], $32::integer[], $33::text[], $34::halfvec[])
-        AS u (entry, statement, tags, places, length, paths, vector)
+    SELECT $1, entry, words, length, string_to_array(paths, $33), $34, vector
+    FROM unnest($28::text[], $29::tsvector[], $30::integer[], $31::text[], $32::halfvec[])
+        AS u (entry, words, length, paths, vector)
     ON CONFLICT (workspace_id, entry) DO UPDATE SET words = excluded.words, length = excluded.length,
         paths = excluded.paths, model = excluded.model, vector = excluded.vector
 )
-UPDATE ken.workspaces SET head = $37, folded = $37, events = events + $38, bytes = bytes + $39, 
-    appended_at = CASE WHEN 0 < cardinality($3::bigint[]) THEN $40 ELSE appended_at END
+UPDATE ken.workspaces SET head = $35, folded = $35, events = events + $36, bytes = bytes + $37, 
+    appended_at = CASE WHEN 0 < cardinality($3::bigint[]) THEN $38 ELSE appended_at END
 WHERE organisation_id = $2 AND id = $1";
 
 /// Events as columns.
@@ -191,10 +189,13 @@ impl Tenant {
             .bind(texts(|row| &row.json))
             .bind(BETWEEN_TAGS)
             .bind(words(|row| &row.entry))
-            .bind(words(|row| &row.statement))
-            .bind(words(|row| &row.tags))
-            .bind(words(|row| &row.places))
-            .bind(found.iter().map(|row| row.length).collect::<Vec<_>>())
+            .bind(found.iter().map(|row| &row.words).collect::<Vec<_>>())
+            .bind(
+                found
+                    .iter()
+                    .map(|row| row.words.count())
+                    .collect::<Vec<_>>(),
+            )
             .bind(words(|row| &row.paths))
             .bind(vectors)
             .bind(BETWEEN_PATHS)

@@ -39,16 +39,19 @@ fn paths(hub: &Hub) -> Vec<String> {
     ];
     for tenant in [&hub.acme, &hub.other] {
         for name in [tenant.name.clone(), tenant.workspace.0.to_string()] {
-            for tail in [
+            let tails = [
                 "",
                 "/events",
                 "/events?limit=3",
                 "/audit",
                 "/entries",
-                "/search?query=canary",
-            ] {
-                paths.push(format!("/v1/workspaces/{name}{tail}"));
-            }
+                "/search",
+                "/runs",
+                "/held",
+                "/outcomes?period=7d",
+            ];
+            paths.extend(tails.map(|tail| format!("/v1/workspaces/{name}{tail}")));
+            paths.push(format!("/v1/briefing/{name}"));
         }
     }
     paths
@@ -106,6 +109,10 @@ fn ask(hub: &Hub, paths: &[String], seed: u64) -> (usize, usize) {
             0 if path.ends_with("/events") => {
                 let body = Some(&br#"{"events":[]}"#[..]);
                 crate::hub::send(&agent, &hub.url, "POST", path, &headers, body)
+            }
+            _ if path.ends_with("/search") => {
+                let body = Some(&br#"{"query":"which service answers slowly"}"#[..]);
+                crate::hub::send(&agent, &hub.url, "POST", path, &headers[..2], body)
             }
             _ => crate::hub::send(&agent, &hub.url, "GET", path, &headers[..1], None),
         };

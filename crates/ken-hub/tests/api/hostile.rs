@@ -276,6 +276,14 @@ fn random_mutations_of_good_requests_never_make_the_hub_fail() {
         (EVENTS, format!(r#"{{"events":[{}]}}"#, lines.join(","))),
         ("/v1/workspaces", json!({"name": "fuzz"}).to_string()),
         (
+            "/v1/workspaces/shop/search",
+            json!({"query": "what runs before the nightly report", "limit": 3}).to_string(),
+        ),
+        (
+            "/v1/workspaces/shop/runs",
+            json!({"task": "mutations", "agents": [{"agent": "agent:a"}]}).to_string(),
+        ),
+        (
             "/v1/tokens",
             json!({"name": "fuzz", "role": "agent", "workspaces": ["shop"], "expires_in_days": 3})
                 .to_string(),

@@ -141,8 +141,9 @@ impl Drop for Hub {
     fn drop(&mut self) {
         self.shutdown.cancel();
         if let Some(ended) = self.ended.take() {
-            let waited = tokio::time::timeout(Duration::from_secs(10), ended);
-            drop(self.runtime.block_on(async { waited.await }));
+            let patience = Duration::from_secs(10);
+            let waited = async { tokio::time::timeout(patience, ended).await };
+            drop(self.runtime.block_on(waited));
         }
     }
 }

@@ -5,6 +5,7 @@ mod events;
 mod hostile;
 mod hub;
 mod matrix;
+mod others;
 mod process;
 mod reading;
 mod tokens;

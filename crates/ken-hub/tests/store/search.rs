@@ -359,7 +359,7 @@ fn approving(entry: EntryId, covers: EventId) -> Body {
 fn the_organisation_is_shown_what_was_approved_without_what_it_rests_on() {
     let world = World::new();
     let (from, to) = (world.workspace("from"), world.workspace("to"));
-    let (entry, copies, mut scribe) = promoted(5, "Retrying a payment needs an idempotency key");
+    let (entry, copies, _) = promoted(5, "Retrying a payment needs an idempotency key");
     let asked = Asked::new("idempotency of payments");
     append(&from, &copies[..1]);
     assert_eq!(asked.elsewhere(&to), [], "nobody approved it");
@@ -405,8 +405,16 @@ fn the_organisation_is_shown_what_was_approved_without_what_it_rests_on() {
     assert_eq!(asked.elsewhere(&to).len(), 1);
     from.evict();
     assert_eq!(asked.elsewhere(&to).len(), 1);
+}
 
-    // Reworded, it waits for the next approval; revoked, it is gone with its author, and comes back with them.
+#[test]
+fn what_is_reworded_waits_for_the_next_approval_and_what_is_revoked_is_gone() {
+    let world = World::new();
+    let (from, to) = (world.workspace("from"), world.workspace("to"));
+    let (entry, copies, mut scribe) = promoted(5, "Retrying a payment needs an idempotency key");
+    let asked = Asked::new("idempotency of payments");
+    append(&from, &copies);
+    assert_eq!(asked.elsewhere(&to).len(), 1);
     let rewording = scribe.about(
         entry,
         Body::Revised(Revised {

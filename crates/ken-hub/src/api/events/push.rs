@@ -16,7 +16,7 @@ use crate::api::body::JsonBody;
 use crate::api::caller::{InWorkspace, Records};
 use crate::api::problem::{Kind, Problem};
 use crate::api::quota;
-use crate::database::{Tenant, millis};
+use crate::database::Tenant;
 use crate::identity::Role;
 use crate::identity::audit::Act;
 use crate::store::Outcome;
@@ -76,17 +76,21 @@ async fn blocking<T: Send + 'static>(
 
 /// Asks what the hub has of these events, in a transaction of its own: the guard takes its time.
 async fn stored(app: &App, it: &InWorkspace<Records>, lines: &[Read]) -> Result<Stored, Problem> {
-    let ids: Vec<Uuid> = lines
+    let events: Vec<EventId> = lines
         .iter()
         .filter_map(|line| match line {
-            Read::Event(copy) => Some(Uuid::from_bytes(copy.event.id.to_bytes())),
+            Read::Event(copy) => Some(copy.event.id),
             Read::Refused(_) => None,
         })
         .collect();
     let mut stored = Stored::default();
-    if ids.is_empty() {
+    if events.is_empty() {
         return Ok(stored);
     }
+    let ids: Vec<Uuid> = events
+        .iter()
+        .map(|id| Uuid::from_bytes(id.to_bytes()))
+        .collect();
     let organisation = it.caller.organisation;
     let mut tenant = app.database.log(organisation, it.workspace).await?;
     let found: Vec<String> =
@@ -95,22 +99,12 @@ async fn stored(app: &App, it: &InWorkspace<Records>, lines: &[Read]) -> Result<
             .bind(&ids)
             .fetch_all(tenant.connection())
             .await?;
-    let held: Vec<Uuid> = sqlx::query_scalar(
-        "SELECT event FROM ken.held WHERE workspace_id = $1 AND event = ANY ($2)",
-    )
-    .bind(it.workspace.0)
-    .bind(&ids)
-    .fetch_all(tenant.connection())
-    .await?;
+    stored.held = tenant.held_among(&events).await?.into_iter().collect();
     tenant.commit().await?;
     let copies = found
         .iter()
         .filter_map(|line| Recorded::parse(line.as_bytes()).ok());
     stored.events = copies.map(|copy| (copy.event.id, copy)).collect();
-    let held = held
-        .into_iter()
-        .map(|id| EventId::from_bytes(id.into_bytes()));
-    stored.held = held.collect();
     Ok(stored)
 }
 
@@ -143,7 +137,7 @@ async fn write(
     if !copies.is_empty() || !holds.is_empty() {
         let organisation = it.caller.organisation;
         let mut tenant = app.database.tenant(organisation, it.workspace).await?;
-        hold(app, it, &mut tenant, &holds).await?;
+        hold(it, &mut tenant, &holds).await?;
         if !copies.is_empty() {
             let appended = tenant.append(copies).await?;
             for ((n, id, quarantined), outcome) in places.iter().zip(&appended.outcomes) {
@@ -184,7 +178,6 @@ fn appended_answer(id: EventId, quarantined: bool, outcome: Outcome) -> Answered
 
 /// Keeps events beside the log until a curator looked at them.
 async fn hold(
-    app: &App,
     it: &InWorkspace<Records>,
     tenant: &mut Tenant,
     holds: &[(Box<Recorded>, String)],
@@ -202,25 +195,10 @@ async fn hold(
         );
         return Err(Problem::new(Kind::Quota, detail));
     }
-    let (mut ids, mut lines, mut reasons) = (Vec::new(), Vec::new(), Vec::new());
+    let by = it.caller.actor.to_string();
     for (copy, why) in holds {
-        ids.push(Uuid::from_bytes(copy.event.id.to_bytes()));
-        lines.push(copy.line().to_owned());
-        reasons.push(why.replace('\0', "\u{fffd}"));
+        tenant.hold(copy, why, &by).await?;
     }
-    sqlx::query(
-        "INSERT INTO ken.held (workspace_id, event, line, why, by, at)
-         SELECT $1, event, line, why, $5, $6 FROM unnest($2::uuid[], $3::text[], $4::text[]) AS new (event, line, why)
-         ON CONFLICT (workspace_id, event) DO NOTHING",
-    )
-    .bind(it.workspace.0)
-    .bind(ids)
-    .bind(lines)
-    .bind(reasons)
-    .bind(it.caller.actor.to_string())
-    .bind(millis(app.world.now()))
-    .execute(tenant.connection())
-    .await?;
     Ok(())
 }
 

@@ -1,0 +1,24 @@
+//! The hub held against what others wrote: schemathesis, which knows nothing but the served document.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::hub::Hub;
+
+/// Runs where `KEN_HUB_TOOLS` names a folder to install it in, as `.ci/run` does; it comes from PyPI.
+#[test]
+fn schemathesis_finds_nothing_between_the_document_and_the_hub() {
+    let Some(cache) = std::env::var_os("KEN_HUB_TOOLS") else {
+        return;
+    };
+    let hub = Hub::start();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/hub/schemathesis");
+    let output = Command::new(script)
+        .args([&hub.url, &hub.acme.admin, &hub.acme.name])
+        .arg(cache)
+        .output()
+        .expect("the script");
+    let told = String::from_utf8_lossy(&output.stdout);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}\n{talk}");
+}
