@@ -329,6 +329,9 @@ impl From<DatabaseError> for Problem {
         if matches!(error, DatabaseError::NoWorkspace) {
             return Self::not_found("workspace");
         }
+        if matches!(error, DatabaseError::Warming) {
+            return Self::unavailable(error.to_string(), UNAVAILABLE_RETRY);
+        }
         let told = Self::failed(&error);
         match error {
             DatabaseError::Uncertain(_) => Self {
@@ -338,6 +341,7 @@ impl From<DatabaseError> for Problem {
                 ..told
             },
             DatabaseError::NoWorkspace
+            | DatabaseError::Warming
             | DatabaseError::Address(_)
             | DatabaseError::Connect(_)
             | DatabaseError::Query(_)

@@ -12,69 +12,38 @@ use super::settle::parse;
 use super::{StoreError, column, lexemes};
 use crate::database::Tenant;
 
-/// Words of a text that are looked for, the longest.
+/// Words of a text that are looked for where it is asked who said it: the longest tell most.
 const WORDS_MAX: usize = 24;
-
-/// Entries laid aside that are compared with a text, those that changed last. There is little of it, and it is in no index
-/// of words.
-const ASIDE_MAX: i64 = 500;
 
 /// Links that are read for one answer.
 const LINKS_MAX: i64 = 1_000;
 
 impl Tenant {
-    /// Returns up to `limit` entries in use and as many laid aside with the most words in common with `text`.
+    /// Returns up to `limit` entries in use and as many that were laid aside whose words are most like those of `text`.
+    ///
+    /// For whoever asks whether somebody said this before; that nobody may see an entry now does not unsay it.
     pub async fn worded_like(&mut self, text: &str, limit: u32) -> Result<Vec<Entry>, StoreError> {
-        let mut words: Vec<String> = lexemes::asked(text).into_iter().map(|it| it.0).collect();
-        words.sort_by_key(|word| std::cmp::Reverse(word.chars().count()));
+        let mut words = lexemes::asked(text);
+        words.sort_by_key(|(word, _)| std::cmp::Reverse(word.chars().count()));
         words.truncate(WORDS_MAX);
-        if words.is_empty() {
-            return Ok(Vec::new());
-        }
-        // They are letters and digits, so none can end the quotes it stands in.
-        let any: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        let words: Vec<String> = words.iter().map(|(word, _)| format!("'{word}'")).collect();
         let key = self.key();
-        let query = "SELECT e.json FROM (
-                 SELECT s.entry, ts_rank(s.words, $2::tsquery) AS rank FROM ken.searchable s
-                 WHERE s.workspace_id = $1 AND s.words @@ $2::tsquery ORDER BY rank DESC, s.entry LIMIT $3
-             ) AS near JOIN ken.entries e ON e.workspace_id = $1 AND e.id = near.entry ORDER BY rank DESC, near.entry";
+        let query = "WITH near AS (
+                 (SELECT entry, ts_rank(words, $2::tsquery) AS rank FROM ken.searchable
+                  WHERE workspace_id = $1 AND live AND words @@ $2::tsquery ORDER BY 2 DESC, 1 LIMIT $3)
+                 UNION ALL
+                 (SELECT entry, ts_rank(words, $2::tsquery) AS rank FROM ken.searchable
+                  WHERE workspace_id = $1 AND NOT live AND words @@ $2::tsquery ORDER BY 2 DESC, 1 LIMIT $3)
+             )
+             SELECT e.json FROM near JOIN ken.entries e ON e.workspace_id = $1 AND e.id = near.entry
+             ORDER BY near.rank DESC, e.id";
         let rows = sqlx::query(query)
             .bind(key)
-            .bind(any.join(" | "))
+            .bind(words.join(" | "))
             .bind(i64::from(limit))
-            .fetch_all(self.connection())
+            .fetch_all(self.reading())
             .await?;
-        let near = rows.iter().map(entry_of);
-        let mut near = near.collect::<Result<Vec<Entry>, _>>()?;
-        near.extend(self.aside(&words, limit).await?);
-        Ok(near)
-    }
-
-    /// Returns the entries laid aside with the most of `words`.
-    async fn aside(&mut self, words: &[String], limit: u32) -> Result<Vec<Entry>, StoreError> {
-        let key = self.key();
-        let query = "SELECT json FROM ken.entries
-             WHERE workspace_id = $1 AND worded AND NOT live ORDER BY updated DESC, id LIMIT $2";
-        let rows = sqlx::query(query)
-            .bind(key)
-            .bind(ASIDE_MAX)
-            .fetch_all(self.connection())
-            .await?;
-        let mut aside = Vec::new();
-        for row in &rows {
-            let entry = entry_of(row)?;
-            let own: BTreeSet<String> = lexemes::asked(entry.said())
-                .into_iter()
-                .map(|it| it.0)
-                .collect();
-            let common = words.iter().filter(|word| own.contains(*word)).count();
-            if 0 < common {
-                aside.push((common, entry));
-            }
-        }
-        aside.sort_by(|(a, one), (b, other)| b.cmp(a).then(one.id.cmp(&other.id)));
-        aside.truncate(limit as usize);
-        Ok(aside.into_iter().map(|(_, entry)| entry).collect())
+        rows.iter().map(entry_of).collect()
     }
 
     /// Returns the entries somebody linked to each of `ids` as its contrary, in either direction.

@@ -37,7 +37,7 @@ use crate::database::DatabaseError;
 pub use append::{Appended, Outcome};
 pub use held::HeldEvent;
 pub use log::{Logged, Page};
-pub use read::After;
+pub use read::{After, ENTRIES_MAX, EVENTS_MAX};
 pub use runs::OpenRun;
 pub use search::{Elsewhere, Query};
 

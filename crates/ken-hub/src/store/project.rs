@@ -251,9 +251,9 @@ impl Projection {
             self.local.push(id);
             return Ok(());
         };
-        // What a search reads follows from the wording alone, which most events leave as it is.
-        let is_found = old.is_some_and(|old| old.is_live() && old.content == entry.content);
-        match (entry.is_live(), is_found) {
+        // What a search reads follows from the wording, which most events leave as it is, and from whether it is in use.
+        let is_same = |old: Entry| old.is_live() == entry.is_live() && old.content == entry.content;
+        match (entry.content.is_some(), old.is_some_and(is_same)) {
             (true, true) => {}
             (true, false) => self.searchable.extend(SearchRow::of(&entry)?),
             (false, _) if was_there => self.unsearchable.push(id),
