@@ -62,6 +62,10 @@ pub enum Failure {
 
 impl Failure {
     /// What was asked makes no sense; says why.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "errors are handed over by `map_err`"
+    )]
     pub fn usage(why: impl ToString) -> Self {
         Self::Usage(why.to_string())
     }

@@ -217,6 +217,13 @@ async fn tenant(app: &App, organisation: &str, workspace: &str) -> (Organisation
     (id, made.unwrap())
 }
 
+/// Returns what a run tells of one of its agents.
+fn agent(run: &Value, name: &str) -> Value {
+    let agents = run["agents"].as_array().expect("agents");
+    let found = agents.iter().find(|it| it["agent"] == name);
+    found.cloned().unwrap_or_default()
+}
+
 #[test]
 fn a_review_over_http_from_its_beginning_to_its_end() {
     let hub = Hub::start();
@@ -253,14 +260,6 @@ fn a_review_over_http_from_its_beginning_to_its_end() {
     );
     assert_eq!(found["results"][0]["id"], json!(id));
     let run = hub.get(&format!("{base}/runs/R-1"), &token).json();
-    let agent = |run: &Value, name: &str| {
-        let agents = run["agents"].as_array().expect("agents");
-        agents
-            .iter()
-            .find(|it| it["agent"] == name)
-            .cloned()
-            .unwrap_or_default()
-    };
     assert_eq!(agent(&run, "agent:a")["saw"], json!([id]));
     assert_eq!(agent(&run, "agent:b")["saw"], json!([]));
     let noted = hub.post(
@@ -269,13 +268,19 @@ fn a_review_over_http_from_its_beginning_to_its_end() {
         &json!({"note": "used", "agent": "agent:a", "entries": [id]}),
     );
     assert_eq!(agent(&noted.json(), "agent:a")["used"], json!([id]));
-    let observed = hub.post(&format!("{base}/observations"), &token, &json!({
+    end_review(&hub, &token);
+}
+
+/// What is found at the end of a review, and what follows.
+fn end_review(hub: &Hub, token: &str) {
+    let base = "/v1/workspaces/shop";
+    let observed = hub.post(&format!("{base}/observations"), token, &json!({
         "statement": "Gateway certificates expire without a warning", "run": "R-1", "agent": "agent:b",
         "severity": 9.5, "confidence": 9}));
     assert_eq!(observed.status, 201, "{}", observed.text());
     let closed = hub.post(
         &format!("{base}/runs/R-1/close"),
-        &token,
+        token,
         &json!({"outcome": "succeeded", "quality": 0.9, "rounds": 2, "cost_micros": 11}),
     );
     assert_eq!(closed.status, 200, "{}", closed.text());
@@ -288,20 +293,18 @@ fn a_review_over_http_from_its_beginning_to_its_end() {
     );
     hub.post(
         &format!("{base}/runs/R-1/close"),
-        &token,
+        token,
         &json!({"outcome": "succeeded"}),
     )
     .problem("not-found");
-    let outcomes = hub
-        .get(&format!("{base}/outcomes?period=7d"), &token)
-        .json();
+    let outcomes = hub.get(&format!("{base}/outcomes?period=7d"), token).json();
     assert_eq!(outcomes["schema"], "ken.outcomes.v1");
     assert_eq!(
         (outcomes["runs"].as_u64(), outcomes["succeeded"].as_u64()),
         (Some(1), Some(1))
     );
     assert_eq!(outcomes["cost_micros"], 11);
-    let runs = hub.get(&format!("{base}/runs"), &token).json();
+    let runs = hub.get(&format!("{base}/runs"), token).json();
     assert_eq!(
         (
             runs["open"].as_array().map(Vec::len),
@@ -368,13 +371,9 @@ fn entries_over_http_are_recorded_listed_shown_and_judged() {
     assert_eq!(brief.json()["schema"], "ken.brief.v1");
 }
 
-#[test]
-fn what_makes_no_sense_is_refused_with_what_to_do() {
-    let hub = Hub::start();
-    let token = hub.token(Role::Agent, "agent:bot", None);
-    let base = "/v1/workspaces/shop";
-    let secret = ["ghp", "_", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2"].concat();
-    let cases = [
+/// Bodies that make no sense: where they are sent, and what kind of problem each is.
+fn nonsense(secret: &str) -> Vec<(&'static str, Value, &'static str)> {
+    vec![
         ("search", json!({"query": "x", "limit": 21}), "invalid"),
         (
             "search",
@@ -438,8 +437,16 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
             json!({}),
             "forbidden",
         ),
-    ];
-    for (path, body, slug) in cases {
+    ]
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_what_to_do() {
+    let hub = Hub::start();
+    let token = hub.token(Role::Agent, "agent:bot", None);
+    let base = "/v1/workspaces/shop";
+    let secret = ["ghp", "_", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2"].concat();
+    for (path, body, slug) in nonsense(&secret) {
         let answer = hub.post(&format!("{base}/{path}"), &token, &body);
         assert!(
             (400..500).contains(&answer.status),

@@ -55,7 +55,7 @@ fn call(
     token: &str,
     more: &[(&str, &str)],
     tool: &str,
-    arguments: Value,
+    arguments: &Value,
 ) -> (bool, String) {
     let params = json!({"name": tool, "arguments": arguments});
     let answer = ask(hub, path, token, more, "tools/call", params);
@@ -90,7 +90,7 @@ fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
         &token,
         &session,
         "ken_record",
-        json!({
+        &json!({
         "statement": "Retry a payment once after a gateway timeout", "cites": ["commit:4f2a9c1"]}),
     );
     assert!(!failed && said.starts_with("recorded as [L-"), "{said}");
@@ -105,7 +105,7 @@ fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
         &token,
         &session,
         "ken_search",
-        json!({"query": "gateway timeout of a payment"}),
+        &json!({"query": "gateway timeout of a payment"}),
     );
     assert!(!failed && said.contains(&id), "{said}");
     let (failed, said) = call(
@@ -114,7 +114,7 @@ fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
         &token,
         &session,
         "ken_get",
-        json!({"id": id, "history": true}),
+        &json!({"id": id, "history": true}),
     );
     assert!(
         !failed && said.contains("Retry a payment once") && said.contains("proposed"),
@@ -126,44 +126,50 @@ fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
         &token,
         &session,
         "ken_feedback",
-        json!({"id": id, "helpful": true}),
+        &json!({"id": id, "helpful": true}),
     );
     assert!(!failed && said.contains("noted"), "{said}");
+    ask_further(&hub, path, &token, &id);
+}
+
+/// Asks the other tools, in the other form, and in another conversation.
+fn ask_further(hub: &Hub, path: &str, token: &str, id: &str) {
+    let session = [("ken-session", "s-1")];
     let (failed, said) = call(
-        &hub,
+        hub,
         path,
-        &token,
+        token,
         &session,
         "ken_check",
-        json!({"paths": ["src/pay.rs"]}),
+        &json!({"paths": ["src/pay.rs"]}),
     );
     assert!(!failed && said.contains("What applies to 1 path"), "{said}");
     let (failed, said) = call(
-        &hub,
+        hub,
         path,
-        &token,
+        token,
         &session,
         "ken_check",
-        json!({"base": "main"}),
+        &json!({"base": "main"}),
     );
     assert!(failed && said.contains("no code"), "{said}");
     let (failed, said) = call(
-        &hub,
+        hub,
         path,
-        &token,
+        token,
         &session,
         "ken_search",
-        json!({"query": "gateway timeout", "format": "json"}),
+        &json!({"query": "gateway timeout", "format": "json"}),
     );
     let object: Value = serde_json::from_str(&said).expect("JSON");
     assert!(!failed && object["schema"] == "ken.search.v1", "{said}");
     let (failed, said) = call(
-        &hub,
+        hub,
         path,
-        &token,
+        token,
         &[("ken-session", "s-2")],
         "ken_feedback",
-        json!({"id": id, "helpful": true}),
+        &json!({"id": id, "helpful": true}),
     );
     assert!(
         failed && said.contains("was not shown"),
@@ -214,17 +220,10 @@ fn mcp_a_reader_records_nothing_and_a_persons_token_speaks_as_an_agent() {
     let reader = hub.token(Role::Reader, "agent:eve", None);
     let arguments =
         json!({"statement": "Queues are drained before a deployment", "cites": ["commit:4f2a9c1"]});
-    let (failed, said) = call(
-        &hub,
-        "/mcp/shop",
-        &reader,
-        &[],
-        "ken_record",
-        arguments.clone(),
-    );
+    let (failed, said) = call(&hub, "/mcp/shop", &reader, &[], "ken_record", &arguments);
     assert!(failed && said.contains("role"), "{said}");
     let person = hub.token(Role::Curator, "human:ada@example.org", None);
-    let (failed, said) = call(&hub, "/mcp/shop", &person, &[], "ken_record", arguments);
+    let (failed, said) = call(&hub, "/mcp/shop", &person, &[], "ken_record", &arguments);
     assert!(!failed, "{said}");
     let entries = hub.get("/v1/workspaces/shop/entries", &person).json();
     let by = entries["items"][0]["created"]["by"]
@@ -234,7 +233,7 @@ fn mcp_a_reader_records_nothing_and_a_persons_token_speaks_as_an_agent() {
     // An agent's norm waits for a person, also where the token is a person's.
     let norm =
         json!({"statement": "Commits name their ticket", "kind": "commit-norm", "cites": ["pr:7"]});
-    let (failed, said) = call(&hub, "/mcp/shop", &person, &[], "ken_record", norm);
+    let (failed, said) = call(&hub, "/mcp/shop", &person, &[], "ken_record", &norm);
     assert!(!failed && said.contains("set apart"), "{said}");
 }
 

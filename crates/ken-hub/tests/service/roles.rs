@@ -160,6 +160,52 @@ fn what_waits_for_a_person_is_told_to_curators_only() {
     }
 }
 
+/// Who, in which role, for whom, in which run, and whether it may.
+const SPEAKING: [(Role, &str, &str, Option<&str>, bool); 12] = [
+    (Role::Reader, "agent:eve", "agent:victim", None, false),
+    (
+        Role::Reader,
+        "agent:eve",
+        "agent:victim",
+        Some("R-own"),
+        false,
+    ),
+    (Role::Agent, "agent:eve", "agent:victim", None, false),
+    (
+        Role::Agent,
+        "agent:eve",
+        "agent:victim",
+        Some("R-own"),
+        false,
+    ),
+    (Role::Agent, "agent:owner", "agent:victim", None, false),
+    (
+        Role::Agent,
+        "agent:owner",
+        "agent:victim",
+        Some("R-own"),
+        true,
+    ),
+    (Role::Agent, "agent:eve", "agent:eve", Some("R-own"), true),
+    (Role::Agent, "agent:eve", "agent:eve/reviewer", None, true),
+    (Role::Agent, "agent:eve", "agent:evel", None, false),
+    (
+        Role::Agent,
+        "human:ada@x.org",
+        "agent:ide/ada@x.org",
+        None,
+        true,
+    ),
+    (
+        Role::Agent,
+        "human:ada@x.org",
+        "agent:ide/bada@x.org",
+        None,
+        false,
+    ),
+    (Role::Curator, "human:ada@x.org", "agent:victim", None, true),
+];
+
 #[test]
 fn nobody_speaks_for_an_agent_that_is_not_theirs() {
     let place = Place::new();
@@ -177,7 +223,6 @@ fn nobody_speaks_for_an_agent_that_is_not_theirs() {
     place
         .act(&owner, async |desk| service::open(desk, wish).await)
         .unwrap();
-    let victim: ken_core::actor::Actor = "agent:victim".parse().unwrap();
     let read = |caller: &Caller, agent: &str, run: Option<&str>| {
         let run = run.map(ToOwned::to_owned);
         let agent = agent.parse().unwrap();
@@ -186,52 +231,7 @@ fn nobody_speaks_for_an_agent_that_is_not_theirs() {
             service::entry(desk, &reader, &id).await
         })
     };
-    let cases = [
-        // Who, in which role, for whom, in which run, whether.
-        (Role::Reader, "agent:eve", "agent:victim", None, false),
-        (
-            Role::Reader,
-            "agent:eve",
-            "agent:victim",
-            Some("R-own"),
-            false,
-        ),
-        (Role::Agent, "agent:eve", "agent:victim", None, false),
-        (
-            Role::Agent,
-            "agent:eve",
-            "agent:victim",
-            Some("R-own"),
-            false,
-        ),
-        (Role::Agent, "agent:owner", "agent:victim", None, false),
-        (
-            Role::Agent,
-            "agent:owner",
-            "agent:victim",
-            Some("R-own"),
-            true,
-        ),
-        (Role::Agent, "agent:eve", "agent:eve", Some("R-own"), true),
-        (Role::Agent, "agent:eve", "agent:eve/reviewer", None, true),
-        (Role::Agent, "agent:eve", "agent:evel", None, false),
-        (
-            Role::Agent,
-            "human:ada@x.org",
-            "agent:ide/ada@x.org",
-            None,
-            true,
-        ),
-        (
-            Role::Agent,
-            "human:ada@x.org",
-            "agent:ide/bada@x.org",
-            None,
-            false,
-        ),
-        (Role::Curator, "human:ada@x.org", "agent:victim", None, true),
-    ];
-    for (role, actor, agent, run, may) in cases {
+    for (role, actor, agent, run, may) in SPEAKING {
         let caller = place.caller(role, actor);
         let told = read(&caller, agent, run);
         let is_refused = matches!(
@@ -243,6 +243,12 @@ fn nobody_speaks_for_an_agent_that_is_not_theirs() {
             "{role} {actor} for {agent} in {run:?}: {told:?}"
         );
     }
+    write_for_another(&place);
+}
+
+/// Nothing is written in another's name or run.
+fn write_for_another(place: &Place) {
+    let victim: ken_core::actor::Actor = "agent:victim".parse().unwrap();
     let eve = place.caller(Role::Agent, "agent:eve");
     let seen = Note::SawEverything {
         agent: victim.clone(),

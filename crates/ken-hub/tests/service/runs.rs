@@ -137,7 +137,7 @@ fn closing_decides_what_the_core_decides_on_the_same_notes() {
     let ended = ending(Outcome::Succeeded);
     let touched: Vec<Touched> = {
         let found = BTreeSet::from(["agent:b".parse().unwrap()]);
-        let mut all = vec![(known.clone(), found), (other.clone(), BTreeSet::new())];
+        let mut all = vec![(known.clone(), found), (other, BTreeSet::new())];
         all.sort_by_key(|(entry, _)| entry.id);
         let touched = all.into_iter().map(|(entry, found_by)| Touched {
             same: same_claim(&run, &entry),
