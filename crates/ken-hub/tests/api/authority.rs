@@ -146,7 +146,7 @@ fn what_a_person_took_back_as_false_is_not_proposed_again_by_an_agent() {
 fn what_is_held_first_does_not_keep_the_genuine_out() {
     use ken_core::event::Origin;
     let hub = Hub::start();
-    let foreign = |it: &mut ken_core::event::Proposed| it.origin = Origin::Import;
+    let foreign = |it: &mut ken_core::event::Proposed| it.origin = Origin::Web;
     let (_, genuine) = Scribe::new(5).propose_with(Kind::Learning, STATEMENT, foreign);
     let mut forged = genuine.event.clone();
     forged.by = "agent:tester".parse().expect("an actor");
