@@ -16,7 +16,7 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
     /// Where to listen
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7117")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8750")]
     pub(crate) bind: SocketAddr,
     /// Where to tell metrics, which need no token; nowhere without
     #[arg(long, value_name = "ADDRESS")]
@@ -48,6 +48,17 @@ pub(crate) struct OidcArgs {
     /// The organisation its tokens are for: NAME, or claim:PATH where a token says so itself
     #[arg(long, value_name = "NAME|claim:PATH", requires = "oidc_issuer")]
     pub(crate) oidc_organisation: Option<String>,
+    /// The claim that names somebody, the same in every token of theirs
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "sub",
+        requires = "oidc_issuer"
+    )]
+    pub(crate) oidc_subject_claim: String,
+    /// The claim only people have, such as email; without it nobody who comes by a token of the provider may approve
+    #[arg(long, value_name = "PATH", requires = "oidc_issuer")]
+    pub(crate) oidc_person_claim: Option<String>,
     /// The claim that holds the roles
     #[arg(
         long,

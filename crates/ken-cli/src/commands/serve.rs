@@ -88,6 +88,8 @@ fn oidc(args: &crate::args::OidcArgs) -> Result<Option<ken_hub::serve::settings:
             Some(path) => ClaimedOrganisation::Claim(path.to_owned()),
             None => ClaimedOrganisation::Always(organisation.clone()),
         },
+        subject_claim: args.oidc_subject_claim.clone(),
+        person_claim: args.oidc_person_claim.clone(),
         roles_claim: args.oidc_roles_claim.clone(),
         roles: args
             .oidc_role

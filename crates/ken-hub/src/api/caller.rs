@@ -19,6 +19,7 @@ use super::App;
 use super::problem::{Kind, Problem};
 use crate::database::Name;
 use crate::identity::{Caller, OrganisationId, Refused, Role, WorkspaceId};
+use crate::serve::limits::Slot;
 
 /// A role an operation needs, as a type.
 pub trait Needs: Send + Sync + 'static {
@@ -106,11 +107,26 @@ pub async fn proven(parts: &mut Parts, app: &App) -> Result<Caller, Problem> {
         return Ok(caller.clone());
     }
     let caller = identify(app, &parts.headers).await?;
+    if app.load.known_rate(caller.organisation).is_none() {
+        let mut tx = app.database.organisation(caller.organisation).await?;
+        let found = tx.organisation().await?;
+        tx.commit().await?;
+        let own = found.and_then(|it| it.quotas.requests_per_minute);
+        app.load.remember_rate(caller.organisation, own);
+    }
     app.load.take(caller.organisation).map_err(|wait| {
         let seconds = wait.as_secs_f64().ceil().max(1.0);
         let detail = format!("your organisation asks too often; come again in {seconds} s");
         Problem::too_many(detail, wait)
     })?;
+    if let Some(slot) = parts.extensions.get::<Slot>() {
+        let place = app.load.place(caller.organisation).await;
+        slot.keep(place.ok_or_else(|| {
+            let detail =
+                "your organisation has as many requests under way as it may; come again shortly";
+            Problem::too_many(detail, Duration::from_secs(1))
+        })?);
+    }
     parts.extensions.insert(caller.clone());
     Ok(caller)
 }
@@ -184,7 +200,7 @@ async fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
 }
 
 /// Returns what follows `Bearer`, where there is exactly one such header.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut shown = headers.get_all(AUTHORIZATION).iter();
     let (Some(only), None) = (shown.next(), shown.next()) else {
         return None;

@@ -1,8 +1,11 @@
 //! A post that is sent again: the same key and body give the first answer, and nothing happens twice.
 //!
 //! A key is its organisation's. The row is taken before the request is carried out and filled afterwards; whoever comes
-//! in between is told to come again, and a row whose process died is free again after [`UNDER_WAY`]. What failed for a
-//! reason that passes is not kept. Answers that hold a secret are never kept, only that there was one.
+//! in between is told to come again. Only what was done is kept: a refusal quotes its sender, and gives the key back.
+//! Answers that hold a secret are never kept, only that there was one.
+//!
+//! A process that dies between doing and noting leaves a key that is free again after [`AFTERWARDS`]: what it did may then
+//! be done once more, unless it names itself, as every event does.
 
 use std::time::Duration;
 
@@ -35,8 +38,8 @@ const KEY_CHARS: std::ops::RangeInclusive<usize> = 8..=128;
 /// How long an answer is kept.
 const KEPT_MS: u64 = DAY_MS;
 
-/// How long a request may be under way before its key is free again; longer than any request may take.
-const UNDER_WAY: Duration = Duration::from_secs(120);
+/// How long after the longest time a request may take a key is free again that nobody gave back.
+const AFTERWARDS: Duration = Duration::from_secs(90);
 
 /// Bytes of an answer that is kept.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
@@ -122,10 +125,17 @@ fn digest(caller: &Caller, parts: &Parts, body: &Bytes) -> [u8; 32] {
         parts.method.to_string(),
         parts.uri.to_string(),
     ];
-    for part in &told {
+    let reach = caller
+        .workspaces
+        .iter()
+        .flatten()
+        .map(|it| it.0.to_string());
+    for part in told.iter().cloned().chain(reach) {
         digest.update(&(part.len() as u64).to_le_bytes());
         digest.update(part.as_bytes());
     }
+    // Where the reach ends and the body begins.
+    digest.update(&u64::MAX.to_le_bytes());
     digest.update(body);
     *digest.finalize().as_bytes()
 }
@@ -140,7 +150,8 @@ async fn take(
 ) -> Result<Found, Problem> {
     let mut tx = app.database.organisation(organisation).await?;
     clear(&mut tx, now).await?;
-    let until = now.plus_millis(UNDER_WAY.as_millis() as u64);
+    let longest = app.load.limits().request + AFTERWARDS;
+    let until = now.plus_millis(u64::try_from(longest.as_millis()).unwrap_or(u64::MAX));
     let taken = sqlx::query(
         "INSERT INTO ken.idempotency AS old (organisation_id, key, digest, created_at, expires_at)
          VALUES ($1, $2, $3, $4, $5)
@@ -207,14 +218,7 @@ async fn keep(
     let bytes = to_bytes(body, PUSH_BYTES_MAX).await;
     let bytes = bytes.map_err(|error| Problem::failed(&error))?;
     let mut tx = app.database.organisation(organisation).await?;
-    let passes = head.status.is_server_error()
-        || [
-            StatusCode::UNAUTHORIZED,
-            StatusCode::FORBIDDEN,
-            StatusCode::TOO_MANY_REQUESTS,
-        ]
-        .contains(&head.status);
-    if passes {
+    if !head.status.is_success() {
         sqlx::query("DELETE FROM ken.idempotency WHERE organisation_id = $1 AND key = $2")
             .bind(organisation.0)
             .bind(key)

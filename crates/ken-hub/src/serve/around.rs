@@ -16,6 +16,7 @@ use tracing::Instrument as _;
 
 use crate::api::App;
 use crate::api::problem::Problem;
+use crate::serve::limits::Slot;
 
 /// What pages that say nothing else may load: nothing.
 const POLICY: HeaderValue =
@@ -60,15 +61,19 @@ async fn watched(State(app): State<App>, request: Request, next: Next) -> Respon
     response
 }
 
-async fn answered(app: &App, route: &str, request: Request, next: Next) -> Response {
+async fn answered(app: &App, route: &str, mut request: Request, next: Next) -> Response {
     let place = app.load.request();
+    let slot = Slot::default();
+    request.extensions_mut().insert(slot.clone());
     if place.is_none() && !ALWAYS.contains(&route) {
         let detail = "more requests are under way than the hub can take; come again shortly";
         return Problem::unavailable(detail, COME_AGAIN).into_response();
     }
     let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
     let limit = app.load.limits().request;
-    match tokio::time::timeout(limit, answer).await {
+    let answer = tokio::time::timeout(limit, answer).await;
+    slot.free();
+    match answer {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => {
             // What the panic said is in the log already, by the hook; it may quote anything.

@@ -14,19 +14,48 @@ use crate::identity::OrganisationId;
 /// Organisations whose rate is remembered; the fullest are forgotten first, which costs nobody anything.
 const BUCKETS_MAX: usize = 10_000;
 
+/// How long an organisation's own rate is remembered.
+const RATE_KEPT: Duration = Duration::from_secs(60);
+
+/// How long a request waits for one of its organisation's places.
+pub const PLACE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Keeps an organisation's place from the moment its caller is known until the answer begins.
+#[derive(Clone, Debug, Default)]
+pub struct Slot(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
+
+impl Slot {
+    /// Keeps a place; the one that was kept is free again.
+    pub fn keep(&self, place: OwnedSemaphorePermit) {
+        *lock(&self.0) = Some(place);
+    }
+
+    /// Gives the place back.
+    pub fn free(&self) {
+        *lock(&self.0) = None;
+    }
+}
+
 /// What may be under way in one process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// Requests that are answered at once; who comes beyond is told to come again.
     pub requests: usize,
+    /// Requests of one organisation that are answered at once; who comes beyond waits a little. Fewer than there are
+    /// connections to the database, so that one organisation's slow questions leave room for another's.
+    pub requests_each: usize,
     /// Seconds a request may take until its answer begins.
     pub request: Duration,
     /// How often an organisation may come.
     pub rate: Rate,
     /// Streams of events that are open at once.
     pub streams: usize,
+    /// How long a stream lasts, read or not.
+    pub stream: Duration,
     /// Streams of events an organisation may have open at once.
     pub streams_each: usize,
+    /// How long nothing may be written on a connection; longer than any request may take.
+    pub silence: Duration,
     /// What requests under way are given to finish when the hub ends.
     pub ending: Duration,
 }
@@ -35,13 +64,16 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             requests: 512,
+            requests_each: 8,
             request: Duration::from_secs(30),
             rate: Rate {
                 per_second: 200.0,
                 burst: 1_000.0,
             },
             streams: 256,
+            stream: Duration::from_secs(300),
             streams_each: 32,
+            silence: super::door::SILENCE_MAX,
             ending: Duration::from_secs(20),
         }
     }
@@ -56,6 +88,8 @@ pub struct Load {
     streams: Arc<Semaphore>,
     buckets: Mutex<HashMap<OrganisationId, Bucket>>,
     streaming: Mutex<HashMap<OrganisationId, usize>>,
+    places: Mutex<HashMap<OrganisationId, Arc<Semaphore>>>,
+    rates: Mutex<HashMap<OrganisationId, (Rate, Instant)>>,
 }
 
 /// A place for a stream; it is free again when this is dropped.
@@ -77,6 +111,8 @@ impl Load {
             streams: Arc::new(Semaphore::new(limits.streams)),
             buckets: Mutex::default(),
             streaming: Mutex::default(),
+            places: Mutex::default(),
+            rates: Mutex::default(),
         }
     }
 
@@ -102,7 +138,7 @@ impl Load {
 
     /// Takes one request from an organisation's rate; returns how long to wait where there is none left.
     pub fn take(&self, organisation: OrganisationId) -> Result<(), Duration> {
-        let rate = self.limits.rate;
+        let rate = self.known_rate(organisation).unwrap_or(self.limits.rate);
         let now = self.began.elapsed();
         let mut buckets = lock(&self.buckets);
         if BUCKETS_MAX <= buckets.len() && !buckets.contains_key(&organisation) {
@@ -113,6 +149,43 @@ impl Load {
             .entry(organisation)
             .or_insert_with(|| Bucket::new(rate));
         bucket.take(rate, now)
+    }
+
+    /// Returns an organisation's own rate, where it was looked up lately.
+    #[must_use]
+    pub fn known_rate(&self, organisation: OrganisationId) -> Option<Rate> {
+        let rates = lock(&self.rates);
+        let (rate, at) = rates.get(&organisation)?;
+        (at.elapsed() < RATE_KEPT).then_some(*rate)
+    }
+
+    /// Remembers an organisation's own rate; the hub's where it has none.
+    pub fn remember_rate(&self, organisation: OrganisationId, per_minute: Option<u64>) {
+        let own = per_minute.map(|count| Rate {
+            per_second: count as f64 / 60.0,
+            burst: (count as f64 / 6.0).max(1.0),
+        });
+        let mut rates = lock(&self.rates);
+        if BUCKETS_MAX <= rates.len() {
+            rates.clear();
+        }
+        let rate = own.unwrap_or(self.limits.rate);
+        rates.insert(organisation, (rate, Instant::now()));
+    }
+
+    /// Waits for one of an organisation's places; gives up after [`PLACE_PATIENCE`].
+    pub async fn place(&self, organisation: OrganisationId) -> Option<OwnedSemaphorePermit> {
+        let places = {
+            let mut places = lock(&self.places);
+            if BUCKETS_MAX <= places.len() {
+                places.retain(|_, it| 1 < Arc::strong_count(it));
+            }
+            let all = self.limits.requests_each;
+            let own = places.entry(organisation);
+            Arc::clone(own.or_insert_with(|| Arc::new(Semaphore::new(all))))
+        };
+        let taken = tokio::time::timeout(PLACE_PATIENCE, places.acquire_owned()).await;
+        taken.ok()?.ok()
     }
 
     /// Takes a place for a stream, if there is one for this organisation.
@@ -188,6 +261,32 @@ mod tests {
         assert!(load.stream(organisation(3)).is_none(), "all are used");
         drop(first);
         assert!(load.stream(organisation(1)).is_some());
+    }
+
+    #[test]
+    fn an_organisation_may_have_a_rate_of_its_own() {
+        let load = Load::new(Limits::default());
+        load.remember_rate(organisation(1), Some(6));
+        assert!(load.take(organisation(1)).is_ok());
+        assert!(load.take(organisation(1)).is_err());
+        load.remember_rate(organisation(2), None);
+        assert!(load.take(organisation(2)).is_ok() && load.take(organisation(2)).is_ok());
+    }
+
+    #[tokio::test]
+    async fn one_organisation_leaves_places_for_another() {
+        let load = Load::new(Limits {
+            requests_each: 1,
+            ..Limits::default()
+        });
+        let slot = Slot::default();
+        slot.keep(load.place(organisation(1)).await.expect("free"));
+        let soon = Duration::from_millis(20);
+        let second = tokio::time::timeout(soon, load.place(organisation(1)));
+        assert!(second.await.is_err(), "it waits");
+        assert!(load.place(organisation(2)).await.is_some());
+        slot.free();
+        assert!(load.place(organisation(1)).await.is_some());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! secret of a tenant's, and what is counted names none.
 
 mod around;
+mod door;
 pub mod limits;
 pub mod metrics;
 pub mod settings;
@@ -24,6 +25,7 @@ use crate::api::{self, App};
 use crate::database::{self, Database, DatabaseError};
 use crate::identity::KeysError;
 use crate::world::World;
+use door::Door;
 pub use settings::Settings;
 
 /// What closing the connections to the database may take.
@@ -83,10 +85,14 @@ pub async fn serve(
         }
     };
     let (ending, patience) = (app.ending.clone(), app.load.limits().ending);
-    let public = answer(listener, router(app.clone()), ending.clone());
+    let silence = app.load.limits().silence;
+    let public = answer(listener, router(app.clone()), silence, ending.clone());
     let private = async {
         match metrics {
-            Some(listener) => answer(listener, private_router(app.clone()), ending.clone()).await,
+            Some(listener) => {
+                let router = private_router(app.clone());
+                answer(listener, router, silence, ending.clone()).await
+            }
             None => Ok(()),
         }
     };
@@ -125,9 +131,10 @@ pub fn router(app: App) -> Router {
 fn answer(
     listener: TcpListener,
     router: Router,
+    silence: Duration,
     ending: CancellationToken,
 ) -> impl Future<Output = io::Result<()>> {
-    axum::serve(listener, router)
+    axum::serve(Door::new(listener, silence), router)
         .with_graceful_shutdown(async move { ending.cancelled().await })
         .into_future()
 }
@@ -175,7 +182,7 @@ mod tests {
     fn a_hub_is_called_by_an_encrypted_address_or_on_this_machine() {
         let cases = [
             ("https://ken.example.org", true),
-            ("http://127.0.0.1:7117", true),
+            ("http://127.0.0.1:8750", true),
             ("http://localhost", true),
             ("http://ken.example.org", false),
             ("http://localhost.example.org", false),

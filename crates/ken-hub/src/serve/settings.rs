@@ -32,6 +32,8 @@ pub struct Quotas {
     pub workspaces: u64,
     /// Events of a workspace.
     pub events: u64,
+    /// Bytes of a workspace's events.
+    pub bytes: u64,
     /// Tokens of an organisation that are neither expired nor revoked.
     pub tokens: u64,
 }
@@ -47,6 +49,12 @@ pub struct Oidc {
     pub keys: Option<String>,
     /// Which organisation a token is for.
     pub organisation: ClaimedOrganisation,
+    /// The claim that names somebody, the same in every token of theirs; `sub` where nothing better is known. Whoever has
+    /// none is refused: under two names one person could approve their own words.
+    pub subject_claim: String,
+    /// The claim only people have, such as `email`. Curators and admins who have it are people here and may approve; all
+    /// others, and everybody where no such claim is named, are programs.
+    pub person_claim: Option<String>,
     /// The claim that holds the roles, a text or a list of them; dots lead into objects, as in `realm_access.roles`.
     pub roles_claim: String,
     /// What a claimed role is here; who claims none of them is refused, who claims several has the largest.
@@ -67,6 +75,7 @@ impl Default for Quotas {
         Self {
             workspaces: 10_000,
             events: 1_000_000,
+            bytes: 4 << 30,
             tokens: 10_000,
         }
     }
@@ -77,7 +86,7 @@ impl Settings {
     pub const CONNECTIONS: u32 = 16;
 
     /// The port where nothing else is said.
-    pub const PORT: u16 = 7117;
+    pub const PORT: u16 = 8750;
 
     /// This machine only, no metrics, no issuer.
     #[must_use]

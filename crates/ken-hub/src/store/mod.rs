@@ -8,6 +8,7 @@
 //! [`Database::rebuild`]: crate::database::Database::rebuild
 //! [`Tenant`]: crate::database::Tenant
 
+mod alike;
 mod append;
 mod global;
 mod held;
@@ -20,6 +21,7 @@ mod rebuild;
 mod rows;
 mod runs;
 mod search;
+mod sessions;
 mod settle;
 mod stem;
 mod write;

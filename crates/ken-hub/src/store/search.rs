@@ -4,7 +4,6 @@
 //! is read whole: at its size exact beats any index, and no other workspace's rows are near.
 
 use ken_core::answer::{Candidate, Least};
-use ken_core::entry::Entry;
 use ken_core::store::Filter;
 use pgvector::HalfVector;
 use sqlx::postgres::PgRow;
@@ -20,9 +19,6 @@ use crate::identity::{OrganisationId, WorkspaceId};
 
 /// Words of a query that count.
 const WORDS_MAX: usize = 48;
-
-/// Words of a text that are looked for where it is asked who said it: the longest tell most.
-const ALIKE_WORDS_MAX: usize = 24;
 
 /// How often a repeated word counts at most.
 const TIMES_MAX: usize = 3;
@@ -258,35 +254,6 @@ impl Tenant {
     ) -> Result<Vec<Elsewhere>, StoreError> {
         let (organisation, own) = (self.organisation(), Some(self.key()));
         global(self.reading(), organisation, own, query).await
-    }
-}
-
-impl Tenant {
-    /// Returns up to `limit` entries in use and as many that were laid aside whose words are most like those of `text`.
-    ///
-    /// For whoever asks whether somebody said this before; that nobody may see an entry now does not unsay it.
-    pub async fn worded_like(&mut self, text: &str, limit: i64) -> Result<Vec<Entry>, StoreError> {
-        let mut words = lexemes::asked(text);
-        words.sort_by_key(|(word, _)| std::cmp::Reverse(word.chars().count()));
-        words.truncate(ALIKE_WORDS_MAX);
-        let words: Vec<String> = words.iter().map(|(word, _)| format!("'{word}'")).collect();
-        let key = self.key();
-        let query = "WITH near AS (
-                 (SELECT entry, ts_rank(words, $2::tsquery) AS rank FROM ken.searchable
-                  WHERE workspace_id = $1 AND live AND words @@ $2::tsquery ORDER BY 2 DESC, 1 LIMIT $3)
-                 UNION ALL
-                 (SELECT entry, ts_rank(words, $2::tsquery) AS rank FROM ken.searchable
-                  WHERE workspace_id = $1 AND NOT live AND words @@ $2::tsquery ORDER BY 2 DESC, 1 LIMIT $3)
-             )
-             SELECT e.json FROM near JOIN ken.entries e ON e.workspace_id = $1 AND e.id = near.entry
-             ORDER BY near.rank DESC, e.id";
-        let rows = sqlx::query(query)
-            .bind(key)
-            .bind(words.join(" | "))
-            .bind(limit)
-            .fetch_all(self.reading())
-            .await?;
-        rows.iter().map(entry_of).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The hub over HTTP on a real PostgreSQL: problems, who may do what, hostile input, canaries, limits.
 
+mod authority;
 mod canaries;
 mod events;
 mod hostile;

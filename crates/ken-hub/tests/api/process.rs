@@ -123,6 +123,35 @@ fn a_hub_does_not_wait_for_ever_for_somebody_who_says_nothing() {
 }
 
 #[test]
+fn a_connection_on_which_nothing_is_said_is_cut_off() {
+    let hub = Hub::start_with(|settings| settings.limits.silence = Duration::from_millis(300));
+    for begun in ["", "GET /healthz HTT"] {
+        let mut silent = TcpStream::connect(hub.address).expect("connected");
+        let patience = Some(Duration::from_secs(10));
+        silent.set_read_timeout(patience).expect("a time limit");
+        silent.write_all(begun.as_bytes()).expect("sent");
+        let began = Instant::now();
+        let mut told = Vec::new();
+        let _ = silent.read_to_end(&mut told);
+        assert!(began.elapsed() < Duration::from_secs(8), "{begun:?}");
+    }
+    assert_eq!(hub.send("GET", "/healthz", &[], None).status, 200);
+}
+
+#[test]
+fn an_organisations_own_rate_goes_before_the_hubs() {
+    let hub = Hub::start();
+    hub.database
+        .sql("update ken.organisations set requests_per_minute = 6 where name = 'acme'");
+    assert_eq!(hub.get("/v1/workspaces", &hub.acme.reader).status, 200);
+    hub.get("/v1/workspaces", &hub.acme.reader)
+        .problem("too-many");
+    for _ in 0..20 {
+        assert_eq!(hub.get("/v1/workspaces", &hub.other.reader).status, 200);
+    }
+}
+
+#[test]
 fn metrics_are_told_on_an_address_of_their_own_and_name_no_tenant() {
     // A free port: taken and given back.
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -128,23 +128,41 @@ fn the_same_key_and_body_give_the_first_answer_and_another_body_is_refused() {
 }
 
 #[test]
-fn a_refusal_is_kept_and_a_right_that_was_missing_is_not() {
+fn a_refusal_gives_the_key_back_and_leaves_nothing_of_what_was_sent() {
     let hub = Hub::start();
-    let body = r#"{"name":"NO"}"#;
-    let first = keyed(&hub, "/v1/workspaces", &hub.acme.admin, "key-00003", body);
-    let again = keyed(&hub, "/v1/workspaces", &hub.acme.admin, "key-00003", body);
-    assert_eq!((first.status, again.status), (422, 422));
-    assert_eq!(again.header("idempotency-replayed"), "true");
-    assert_eq!(again.header("content-type"), "application/problem+json");
     let path = "/v1/workspaces";
-    let body = r#"{"name":"x1"}"#;
+    let body = r#"{"name":"NO","quoted-by-mistake":"canary"}"#;
     for _ in 0..2 {
-        let answer = keyed(&hub, path, &hub.acme.curator, "key-00004", body);
+        let answer = keyed(&hub, path, &hub.acme.admin, "key-00003", body);
+        assert_eq!(
+            (answer.status, answer.header("idempotency-replayed")),
+            (422, "")
+        );
+    }
+    let kept = hub.database.sql("select count(*) from ken.idempotency");
+    assert_eq!(kept.trim(), "0");
+    for _ in 0..2 {
+        let answer = keyed(
+            &hub,
+            path,
+            &hub.acme.curator,
+            "key-00004",
+            r#"{"name":"x1"}"#,
+        );
         assert_eq!(
             (answer.status, answer.header("idempotency-replayed")),
             (403, "")
         );
     }
+    // The key is free for the request as it was meant.
+    let made = keyed(
+        &hub,
+        path,
+        &hub.acme.admin,
+        "key-00003",
+        r#"{"name":"yes"}"#,
+    );
+    assert_eq!(made.status, 201, "{}", made.text());
 }
 
 #[test]

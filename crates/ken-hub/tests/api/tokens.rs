@@ -162,6 +162,8 @@ fn an_issuers_access_token_opens_what_its_claims_say() {
             audience: "https://ken.example.org".to_owned(),
             keys: Some(keys),
             organisation: ClaimedOrganisation::Claim("org".to_owned()),
+            subject_claim: "sub".to_owned(),
+            person_claim: None,
             roles_claim: "roles".to_owned(),
             roles: BTreeMap::from([
                 ("reads".to_owned(), Role::Reader),

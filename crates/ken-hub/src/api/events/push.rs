@@ -1,35 +1,28 @@
 //! Taking events: each line judged by itself, all that are admitted appended in one transaction.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use ken_core::event::Recorded;
+use ken_core::event::{Body, Recorded};
 use ken_core::id::EventId;
+use ken_core::tombstone::Stones;
 use ken_remote::wire::{Answered, PUSH_BYTES_MAX, PUSH_EVENTS_MAX, Push, Pushed, Verdict};
 use uuid::Uuid;
 
-use super::judge::{Judged, Read, Sent, judge, read};
+use super::judge::{Judged, Looked, Sent, Stored, decide, look};
 use crate::api::App;
 use crate::api::body::JsonBody;
 use crate::api::caller::{InWorkspace, Records};
 use crate::api::problem::{Kind, Problem};
 use crate::api::quota;
 use crate::database::Tenant;
-use crate::identity::Role;
 use crate::identity::audit::Act;
-use crate::store::Outcome;
+use crate::store::{Outcome, StoreError};
 
 /// Events that may wait in a workspace: more than anybody will look at.
 const HELD_MAX: i64 = 10_000;
-
-/// What the hub has of the events of a push.
-#[derive(Debug, Default)]
-struct Stored {
-    events: BTreeMap<EventId, Recorded>,
-    held: BTreeSet<EventId>,
-}
 
 /// Takes events. Each is answered by itself: admitted, known, quarantined, or refused with the reason.
 ///
@@ -48,15 +41,15 @@ pub(super) async fn push_events(
         let detail = format!("a push holds at most {PUSH_EVENTS_MAX} events; send fewer at once");
         return Err(Problem::new(Kind::TooLarge, detail));
     }
-    let lines = blocking(move || read(push.events.iter().map(|it| it.get()))).await?;
-    let stored = stored(&app, &it, &lines).await?;
     let sent = Sent {
+        actor: it.caller.actor.clone(),
         role: it.caller.role,
         now: app.world.now(),
     };
-    let guard = Arc::clone(&app.guard);
-    let judged = blocking(move || judge(&guard, lines, &stored.events, &stored.held, sent)).await?;
-    let answers = write(&app, &it, judged).await?;
+    let (guard, sender) = (Arc::clone(&app.guard), sent.clone());
+    let lines = move || look(&guard, push.events.iter().map(|it| it.get()), &sender);
+    let looked = blocking(lines).await?;
+    let answers = write(&app, &it, looked, &sent).await?;
     count(&app, &answers);
     if !answers.is_empty() && answers.iter().all(|it| it.verdict == Verdict::Refused) {
         let told = serde_json::to_value(&answers).unwrap_or_default();
@@ -74,46 +67,21 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|error| Problem::failed(&error))
 }
 
-/// Asks what the hub has of these events, in a transaction of its own: the guard takes its time.
-async fn stored(app: &App, it: &InWorkspace<Records>, lines: &[Read]) -> Result<Stored, Problem> {
-    let events: Vec<EventId> = lines
-        .iter()
-        .filter_map(|line| match line {
-            Read::Event(copy) => Some(copy.event.id),
-            Read::Refused(_) => None,
-        })
-        .collect();
-    let mut stored = Stored::default();
-    if events.is_empty() {
-        return Ok(stored);
-    }
-    let ids: Vec<Uuid> = events
-        .iter()
-        .map(|id| Uuid::from_bytes(id.to_bytes()))
-        .collect();
-    let organisation = it.caller.organisation;
-    let mut tenant = app.database.log(organisation, it.workspace).await?;
-    let found: Vec<String> =
-        sqlx::query_scalar("SELECT line FROM ken.events WHERE workspace_id = $1 AND id = ANY ($2)")
-            .bind(it.workspace.0)
-            .bind(&ids)
-            .fetch_all(tenant.connection())
-            .await?;
-    stored.held = tenant.held_among(&events).await?.into_iter().collect();
-    tenant.commit().await?;
-    let copies = found
-        .iter()
-        .filter_map(|line| Recorded::parse(line.as_bytes()).ok());
-    stored.events = copies.map(|copy| (copy.event.id, copy)).collect();
-    Ok(stored)
-}
-
-/// Writes what was judged, in one transaction, and answers in the order of the push.
+/// Judges and writes in one transaction that holds the workspace's row from the beginning: what the hub has of an event
+/// does not change between the judgement and the write. Answers in the order of the push.
 async fn write(
     app: &App,
     it: &InWorkspace<Records>,
-    judged: Vec<Judged>,
+    looked: Vec<Looked>,
+    sent: &Sent,
 ) -> Result<Vec<Answered>, Problem> {
+    if looked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let organisation = it.caller.organisation;
+    let mut tenant = app.database.tenant(organisation, it.workspace).await?;
+    tenant.lock().await?;
+    let judged = judged(&mut tenant, looked, sent).await?;
     let mut answers: Vec<Option<Answered>> = Vec::with_capacity(judged.len());
     let (mut copies, mut places, mut holds) = (Vec::new(), Vec::new(), Vec::new());
     for (n, one) in judged.into_iter().enumerate() {
@@ -134,30 +102,95 @@ async fn write(
             }
         }
     }
-    if !copies.is_empty() || !holds.is_empty() {
-        let organisation = it.caller.organisation;
-        let mut tenant = app.database.tenant(organisation, it.workspace).await?;
-        hold(it, &mut tenant, &holds).await?;
-        if !copies.is_empty() {
-            let appended = tenant.append(copies).await?;
-            for ((n, id, quarantined), outcome) in places.iter().zip(&appended.outcomes) {
-                answers[*n] = Some(appended_answer(*id, *quarantined, *outcome));
-            }
-            let new = |outcome: &&Outcome| **outcome == Outcome::New;
-            let grown = appended.outcomes.iter().filter(new).count();
-            room(app, &mut tenant, grown).await?;
-        }
-        // Events carry who wrote them; who sent them in other people's names is noted here.
-        if Role::Curator <= it.caller.role {
-            let (by, count) = (it.caller.actor.to_string(), places.len() + holds.len());
-            let subject = format!("{count} events");
-            let act = Act::EventsPushed.name();
-            tenant.audit((&by, it.caller.role), act, &subject).await?;
-        }
-        tenant.commit().await?;
-        app.watch.grew(it.workspace);
+    if copies.is_empty() && holds.is_empty() {
+        tenant.rollback().await?;
+        return Ok(answers.into_iter().flatten().collect());
     }
+    hold(it, &mut tenant, &holds).await?;
+    if !copies.is_empty() {
+        let appended = tenant.append(copies).await?;
+        for ((n, id, quarantined), outcome) in places.iter().zip(&appended.outcomes) {
+            answers[*n] = Some(appended_answer(*id, *quarantined, *outcome));
+        }
+        if appended.outcomes.iter().any(|it| *it != Outcome::Known) {
+            room(app, &mut tenant).await?;
+        }
+    }
+    let (by, count) = (it.caller.actor.to_string(), places.len() + holds.len());
+    let subject = format!("{count} events");
+    let act = Act::EventsPushed.name();
+    tenant.audit((&by, it.caller.role), act, &subject).await?;
+    tenant.commit().await?;
+    app.watch.grew(it.workspace);
     Ok(answers.into_iter().flatten().collect())
+}
+
+/// Compares every line with what the hub has.
+async fn judged(
+    tenant: &mut Tenant,
+    looked: Vec<Looked>,
+    sent: &Sent,
+) -> Result<Vec<Judged>, Problem> {
+    let ids = looked.iter().filter_map(|line| match line {
+        Looked::Event(copy, _) => Some(copy.event.id),
+        Looked::Unreadable(_) => None,
+    });
+    let ids: Vec<EventId> = ids.collect();
+    let stored = stored(tenant, &ids).await?;
+    let proposes = |line: &Looked| match line {
+        Looked::Event(copy, _) => {
+            matches!(copy.event.body, Body::Proposed(_)) && !copy.event.by.is_human()
+        }
+        Looked::Unreadable(_) => false,
+    };
+    let stones = match looked.iter().any(proposes) {
+        true => Stones::new(tenant.tombstones().await?),
+        false => Stones::default(),
+    };
+    let nothing = Stored::default();
+    let one = |line: Looked| {
+        let known = match &line {
+            Looked::Event(copy, _) => stored.get(&copy.event.id),
+            Looked::Unreadable(_) => None,
+        };
+        decide(line, known.unwrap_or(&nothing), &stones, sent)
+    };
+    Ok(looked.into_iter().map(one).collect())
+}
+
+/// Asks what the hub has of these events.
+async fn stored(
+    tenant: &mut Tenant,
+    events: &[EventId],
+) -> Result<BTreeMap<EventId, Stored>, Problem> {
+    let mut stored: BTreeMap<EventId, Stored> = BTreeMap::new();
+    let ids: Vec<Uuid> = events
+        .iter()
+        .map(|id| Uuid::from_bytes(id.to_bytes()))
+        .collect();
+    let key = tenant.workspace_id().0;
+    for (table, column) in [("events", "id"), ("held", "event")] {
+        let query = format!(
+            "SELECT {column}, line FROM ken.{table} WHERE workspace_id = $1 AND {column} = ANY ($2)"
+        );
+        let rows: Vec<(Uuid, String)> = sqlx::query_as(sqlx::AssertSqlSafe(query))
+            .bind(key)
+            .bind(&ids)
+            .fetch_all(tenant.connection())
+            .await?;
+        for (id, line) in rows {
+            let one = stored
+                .entry(EventId::from_bytes(id.into_bytes()))
+                .or_default();
+            if table == "held" {
+                one.held = Some(line);
+            } else {
+                let copy = Recorded::parse(line.as_bytes());
+                one.logged = Some(copy.map_err(|error| StoreError::Damaged(error.to_string()))?);
+            }
+        }
+    }
+    Ok(stored)
 }
 
 fn appended_answer(id: EventId, quarantined: bool, outcome: Outcome) -> Answered {
@@ -197,19 +230,18 @@ async fn hold(
     }
     let by = it.caller.actor.to_string();
     for (copy, why) in holds {
+        // Only a curator's other form comes as far as this; the one that waited is not what it said it was.
+        tenant.discard(copy.event.id).await?;
         tenant.hold(copy, why, &by).await?;
     }
     Ok(())
 }
 
-/// Undoes a push that would make the workspace larger than it may be; the row is held since the append.
-async fn room(app: &App, tenant: &mut Tenant, grown: usize) -> Result<(), Problem> {
-    if grown == 0 {
-        return Ok(());
-    }
+/// Undoes a push that makes the workspace larger than it may be; the row is held since the beginning.
+async fn room(app: &App, tenant: &mut Tenant) -> Result<(), Problem> {
     let (organisation, workspace) = (tenant.organisation().0, tenant.workspace_id().0);
-    let (events, own): (i64, Option<i64>) = sqlx::query_as(
-        "SELECT w.events, o.events_max FROM ken.workspaces w
+    let (events, bytes, own, own_bytes): (i64, i64, Option<i64>, Option<i64>) = sqlx::query_as(
+        "SELECT w.events, w.bytes, o.events_max, o.bytes_max FROM ken.workspaces w
          JOIN ken.organisations o ON o.id = w.organisation_id
          WHERE w.organisation_id = $1 AND w.id = $2",
     )
@@ -217,8 +249,15 @@ async fn room(app: &App, tenant: &mut Tenant, grown: usize) -> Result<(), Proble
     .bind(workspace)
     .fetch_one(tenant.connection())
     .await?;
-    let max = own.map_or(app.settings.quotas.events, i64::unsigned_abs);
-    quota::refuse_beyond("events in this workspace", events.unsigned_abs(), max)
+    let quotas = &app.settings.quotas;
+    let max = own.map_or(quotas.events, i64::unsigned_abs);
+    quota::refuse_beyond("events in this workspace", events.unsigned_abs(), max)?;
+    let max = own_bytes.map_or(quotas.bytes, i64::unsigned_abs);
+    quota::refuse_beyond(
+        "bytes of events in this workspace",
+        bytes.unsigned_abs(),
+        max,
+    )
 }
 
 fn count(app: &App, answers: &[Answered]) {

@@ -2,8 +2,8 @@
 //!
 //! The id of a message is the cursor behind its event, so that a reader who comes back with `Last-Event-ID` misses nothing
 //! and sees nothing twice. A push to this process wakes its readers at once; for pushes to others they look every
-//! [`LOOK`]. A stream ends after [`LIFE`] and the reader comes back: a token that was revoked opens nothing longer than
-//! that.
+//! [`LOOK`]. A stream ends after [its time](crate::serve::limits::Limits::stream), read or not, and the reader comes back. Who
+//! reads is proven again [`PROVEN_TIMES`] times in it: a token that was revoked shows nothing longer than that.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use ken_remote::wire::Cursor;
-use tokio::sync::broadcast;
+use tokio::sync::{Mutex, broadcast};
 
 use super::query::StreamQuery;
 use crate::api::App;
 use crate::api::body::InQuery;
-use crate::api::caller::{InWorkspace, Reads};
+use crate::api::caller::{InWorkspace, Reads, bearer};
 use crate::api::problem::{Kind, Problem};
 use crate::identity::{OrganisationId, WorkspaceId};
 use crate::serve::limits::StreamPlace;
@@ -31,11 +31,14 @@ use crate::store::{Logged, StoreError};
 /// How often a reader looks for what came to other processes.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long a stream lasts.
-const LIFE: Duration = Duration::from_secs(300);
-
 /// How often a reader that has nothing to hear is told that somebody is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// How often in a stream's time it is asked whether the token still opens the workspace.
+const PROVEN_TIMES: u32 = 20;
+
+/// How long after its end a stream that nobody reads is cleared away.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Events that are read at once.
 const PAGE: u32 = 100;
@@ -78,6 +81,9 @@ struct Reader {
     more: bool,
     wakes: broadcast::Receiver<WorkspaceId>,
     ends: Instant,
+    /// What proves who reads, and when it last did.
+    token: String,
+    proven: Instant,
     _place: Counted,
 }
 
@@ -111,6 +117,7 @@ pub(super) async fn stream_events(
     InQuery(query): InQuery<StreamQuery>,
 ) -> Result<Response, Problem> {
     let cursor = begins(&headers, query.after.as_deref())?;
+    let life = app.load.limits().stream;
     let organisation = it.caller.organisation;
     let place = app.load.stream(organisation).ok_or_else(|| {
         let detail =
@@ -129,18 +136,33 @@ pub(super) async fn stream_events(
         cursor,
         waiting: Vec::new().into_iter(),
         more: false,
-        ends: Instant::now() + LIFE,
+        ends: Instant::now() + life,
+        token: bearer(&headers).unwrap_or_default().to_owned(),
+        proven: Instant::now(),
         app,
         _place: place,
     };
     // A cursor the hub does not know is a problem, not a stream that ends.
     reader.read().await?;
-    let told = stream::unfold(reader, |mut reader| async move {
-        let event = reader.next().await?;
-        Some((Ok::<_, Infallible>(event), reader))
+    let reader = Arc::new(Mutex::new(Some(reader)));
+    clear_away(&reader, life);
+    let told = stream::unfold(reader, |held| async move {
+        let event = held.lock().await.as_mut()?.next().await?;
+        Some((Ok::<_, Infallible>(event), held))
     });
     let sse = Sse::new(told).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
     Ok(([(CACHE_CONTROL, "no-store")], sse).into_response())
+}
+
+/// Frees what a stream holds once its time is over, though nobody may ever read on.
+fn clear_away(reader: &Arc<Mutex<Option<Reader>>>, life: Duration) {
+    let reader = Arc::downgrade(reader);
+    tokio::spawn(async move {
+        tokio::time::sleep(life + GRACE).await;
+        if let Some(reader) = reader.upgrade() {
+            *reader.lock().await = None;
+        }
+    });
 }
 
 fn begins(headers: &HeaderMap, after: Option<&str>) -> Result<Cursor, Problem> {
@@ -172,6 +194,9 @@ impl Reader {
     /// Returns the next message; nothing ends the stream.
     async fn next(&mut self) -> Option<Event> {
         loop {
+            if self.ends <= Instant::now() || !self.is_still_proven().await {
+                return None;
+            }
             if let Some(logged) = self.waiting.next() {
                 let cursor = Cursor {
                     seq: logged.seq,
@@ -189,6 +214,22 @@ impl Reader {
                 return None;
             }
         }
+    }
+
+    /// Returns whether the token still opens the workspace; asked only now and then.
+    async fn is_still_proven(&mut self) -> bool {
+        let often = self.app.load.limits().stream / PROVEN_TIMES;
+        if self.proven.elapsed() < often {
+            return true;
+        }
+        let app = &self.app;
+        let now = app.world.now();
+        let caller = app.identity.prove(&app.database, &self.token, now).await;
+        let Ok(Ok(caller)) = caller else {
+            return false;
+        };
+        self.proven = Instant::now();
+        caller.organisation == self.organisation && caller.may_enter(self.workspace)
     }
 
     /// Waits until there may be more; returns `false` where the stream is over.

@@ -3,12 +3,11 @@
 //! A key nobody has seen leads to the issuer once in [`UNKNOWN_AFTER`]; an issuer that does not answer is asked again
 //! after a time that doubles. Keys that were fetched serve as long as [`KEPT_MAX`] while the issuer is away.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustls::crypto::ring::default_provider;
 use serde::Deserialize;
-use tokio::sync::Mutex;
 use ureq::Agent;
 use ureq::http::Uri;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
@@ -53,6 +52,8 @@ pub(super) struct Keys {
     issuer: String,
     address: Option<String>,
     held: Mutex<Held>,
+    /// Held by whoever asks the issuer.
+    asking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -83,22 +84,43 @@ impl Keys {
             issuer: issuer.to_owned(),
             address: address.map(ToOwned::to_owned),
             held: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
         })
     }
 
     /// Returns the keys among which `id` should be; asks the issuer where it is not among those we have.
+    ///
+    /// One at a time asks; whoever comes meanwhile is served from what we have, and waits only where that is nothing.
     pub(super) async fn get(&self, id: Option<&str>) -> Result<Arc<Vec<Key>>, KeysError> {
-        // Whoever comes while another asks waits for that answer, so that nobody is asked twice.
-        let mut held = self.held.lock().await;
-        if !held.must_ask(id) {
-            return held.serve();
+        if !self.held().must_ask(id) {
+            return self.held().serve();
         }
-        let (issuer, address) = (self.issuer.clone(), self.address.clone());
-        let fetched = tokio::task::spawn_blocking(move || fetch(&issuer, address.as_deref())).await;
-        let fetched = fetched.unwrap_or_else(|error| Err(KeysError::Away(error.to_string())));
+        let asking = match self.asking.try_lock() {
+            Ok(asking) => asking,
+            Err(_) if self.held().serve().is_ok() => return self.held().serve(),
+            Err(_) => self.asking.lock().await,
+        };
+        if self.held().must_ask(id) {
+            let (issuer, address) = (self.issuer.clone(), self.address.clone());
+            let fetched = tokio::task::spawn_blocking(move || fetch(&issuer, address.as_deref()));
+            let fetched = fetched.await;
+            let fetched = fetched.unwrap_or_else(|error| Err(KeysError::Away(error.to_string())));
+            self.held().take(fetched);
+        }
+        drop(asking);
+        self.held().serve()
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn take(&mut self, fetched: Result<Vec<Key>, KeysError>) {
         match fetched {
             Ok(keys) => {
-                *held = Held {
+                *self = Self {
                     keys: Arc::new(keys),
                     fetched: Some(Instant::now()),
                     failed: None,
@@ -106,16 +128,13 @@ impl Keys {
             }
             Err(error) => {
                 tracing::warn!(%error, "the issuer's keys could not be fetched");
-                let before = held.failed.map(|(_, wait)| wait * 2);
+                let before = self.failed.map(|(_, wait)| wait * 2);
                 let wait = before.unwrap_or(BACK_OFF.0).min(BACK_OFF.1);
-                held.failed = Some((Instant::now(), wait));
+                self.failed = Some((Instant::now(), wait));
             }
         }
-        held.serve()
     }
-}
 
-impl Held {
     fn must_ask(&self, id: Option<&str>) -> bool {
         if self.failed.is_some_and(|(at, wait)| at.elapsed() < wait) {
             return false;

@@ -88,16 +88,16 @@ fn claimed(settings: &Oidc, claims: &Map<String, Value>) -> Option<Claimed> {
     };
     let roles = named.iter().filter_map(|name| settings.roles.get(*name));
     let role = *roles.max()?;
-    let text = |name: &str| claims.get(name).and_then(Value::as_str);
-    let subject = text("sub")?;
-    // Only who may speak for people is one: an agent's name must never read as a person's.
+    let subject = at(claims, &settings.subject_claim)?.as_str()?;
+    let person = settings.person_claim.as_deref();
+    let person = person.and_then(|path| at(claims, path));
+    let person = person.is_some_and(|it| !it.is_null() && *it != Value::Bool(false));
+    // Only who may speak for people can be one: an agent's name must never read as a person's.
     let actor = match role {
-        Role::Curator | Role::Admin => {
-            let verified = claims.get("email_verified") == Some(&Value::Bool(true));
-            let email = text("email").filter(|_| verified);
-            Actor::from_claim(ActorRole::Human, email.unwrap_or(subject))
+        Role::Curator | Role::Admin if person => Actor::from_claim(ActorRole::Human, subject),
+        Role::Reader | Role::Agent | Role::Curator | Role::Admin => {
+            Actor::from_claim(ActorRole::Agent, subject)
         }
-        Role::Reader | Role::Agent => Actor::from_claim(ActorRole::Agent, subject),
     };
     Some(Claimed {
         organisation,

@@ -131,6 +131,8 @@ fn settings(issuer: &str) -> Oidc {
         audience: "https://ken.example.org".to_owned(),
         keys: None,
         organisation: ClaimedOrganisation::Claim("org.name".to_owned()),
+        subject_claim: "email".to_owned(),
+        person_claim: Some("email_verified".to_owned()),
         roles_claim: "realm_access.roles".to_owned(),
         roles: BTreeMap::from([
             ("ken-read".to_owned(), Role::Reader),
@@ -269,7 +271,7 @@ async fn a_genuine_token_without_a_role_or_an_organisation_opens_nothing() {
         ("realm_access", json!({"roles": ["unrelated"]})),
         ("realm_access", json!(3)),
         ("org", Value::Null),
-        ("sub", Value::Null),
+        ("email", Value::Null),
     ] {
         let mut all = claims(&issuer);
         all[name] = value;
@@ -287,14 +289,22 @@ async fn an_agents_name_never_reads_as_a_persons() {
     let [.., (_, ed)] = Signer::all();
     let (issuer, _) = issuer(json!({"keys": [ed.jwk("a")]}));
     let proving = Issuer::new(settings(&issuer)).expect("an issuer");
-    let mut all = claims(&issuer);
-    all["realm_access"] = json!({"roles": ["ken-read"]});
-    let token = ed.token(&json!({"alg": "EdDSA"}), &all);
-    let worth = proving.prove(&token, NOW).await.expect("keys");
-    let Worth::Proven(found) = worth else {
-        panic!("{worth:?}")
-    };
-    assert_eq!(found.actor.to_string(), "agent:u-17");
+    let all = claims(&issuer);
+    for (member, value) in [
+        ("realm_access", json!({"roles": ["ken-read"]})),
+        // A program that was given a curator's role: it has no claim only people have.
+        ("email_verified", Value::Null),
+        ("email_verified", json!(false)),
+    ] {
+        let mut all = all.clone();
+        all[member] = value;
+        let token = ed.token(&json!({"alg": "EdDSA"}), &all);
+        let worth = proving.prove(&token, NOW).await.expect("keys");
+        let Worth::Proven(found) = worth else {
+            panic!("{worth:?}")
+        };
+        assert_eq!(found.actor.to_string(), "agent:ada@example.org", "{member}");
+    }
 }
 
 #[tokio::test]
