@@ -140,6 +140,10 @@ impl Client {
     }
 
     /// Sorts a failure of the connection.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "not our enum; what is not named is not worth another try"
+    )]
     fn broken(&self, error: &ureq::Error) -> Try {
         let unreachable = HubError::Unreachable {
             host: self.host.clone(),

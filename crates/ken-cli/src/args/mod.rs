@@ -272,13 +272,8 @@ pub(crate) enum Verb {
     Maintain(MaintainArgs),
     /// Turn edits of entry files into events and bring the files up to date
     Sync(SyncArgs),
-    /// Look after the hubs this clone exchanges events with
-    #[command(subcommand, after_help = remote::REMOTE_HELP)]
-    Remote(RemoteCommand),
-    /// Offer a hub the events it does not have
-    Push(PushArgs),
-    /// Take from a hub the events this clone does not have, also those that git lost
-    Pull(RemoteArgs),
+    #[command(flatten)]
+    Sharing(Sharing),
     /// Write every entry file and gathering view anew
     Render,
     /// Write entries for other programs: JSON lines, an OKF bundle or Markdown
@@ -307,13 +302,25 @@ pub(crate) enum Verb {
     /// Serve knowledge to a coding agent over the Model Context Protocol, on standard input and output
     #[command(after_long_help = mcp::MCP_EXAMPLES)]
     Mcp(McpArgs),
+    /// Look the installation over
+    Doctor,
+}
+
+/// Everything that shares knowledge through a hub.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Sharing {
+    /// Look after the hubs this clone exchanges events with
+    #[command(subcommand, after_help = remote::REMOTE_HELP)]
+    Remote(RemoteCommand),
+    /// Offer a hub the events it does not have
+    Push(PushArgs),
+    /// Take from a hub the events this clone does not have, also those that git lost
+    Pull(RemoteArgs),
     /// Serve an organisation's hub: knowledge of many repositories, on PostgreSQL
     #[command(after_help = hub::SERVE_HELP)]
     Serve(Box<ServeArgs>),
     /// Look after a hub's database: organisations, workspaces, tokens
     Hub(Box<HubArgs>),
-    /// Look the installation over
-    Doctor,
 }
 
 /// Under which noun a command was typed.

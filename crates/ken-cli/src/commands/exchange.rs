@@ -286,6 +286,29 @@ pub(super) fn tell_pull(
         );
         session.printer.talk(said)?;
     }
+    if count_pull(session, report)? == 0 {
+        session
+            .printer
+            .talk(format_args!("nothing new at `{name}`"))?;
+    }
+    for (by, it) in &report.decisions {
+        session.printer.talk(decided(by, *it))?;
+    }
+    if !report.gone.is_empty() {
+        session
+            .printer
+            .hint("`ken recover` asks this clone's journal for them")?;
+    }
+    if report.restarted {
+        session
+            .printer
+            .hint(format_args!("`ken push {name}` gives it what it lost"))?;
+    }
+    Ok(())
+}
+
+/// Says how many events came, and what became of the others; returns how many there were.
+fn count_pull(session: &mut Session<'_>, report: &PullReport) -> Result<usize, Failure> {
     let mut say = |count: usize, one: &str, many: &str| {
         if count == 0 {
             return Ok(());
@@ -332,27 +355,8 @@ pub(super) fn tell_pull(
         "line is no event this ken can read",
         "lines are no events this ken can read",
     )?;
-    for (by, it) in &report.decisions {
-        session.printer.talk(decided(by, *it))?;
-    }
     let brought = new + better + report.healed.len();
-    let open = report.gone.len() + elsewhere + report.declined.len() + unreadable;
-    if brought + open == 0 {
-        session
-            .printer
-            .talk(format_args!("nothing new at `{name}`"))?;
-    }
-    if !report.gone.is_empty() {
-        session
-            .printer
-            .hint("`ken recover` asks this clone's journal for them")?;
-    }
-    if report.restarted {
-        session
-            .printer
-            .hint(format_args!("`ken push {name}` gives it what it lost"))?;
-    }
-    Ok(())
+    Ok(brought + report.gone.len() + elsewhere + report.declined.len() + unreadable)
 }
 
 /// Says what somebody decided that came with a pull: `3 approvals, 1 retraction by human:ada@example.org`.

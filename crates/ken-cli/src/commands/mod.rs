@@ -88,7 +88,7 @@ use ken_engine::Engine;
 use ken_engine::notice::Notice;
 use ken_engine::runs::Reader;
 
-use crate::args::{self, Cli, Format, Surface, Top, Verb};
+use crate::args::{self, Cli, Format, Sharing, Surface, Top, Verb};
 use crate::asking::Beside;
 use crate::failure::{Exit, Failure};
 use crate::print::{self, Printer};
@@ -235,9 +235,7 @@ impl Session<'_> {
             Verb::Health(command) => health::run(self, command),
             Verb::Maintain(args) => maintain::run(self, args),
             Verb::Sync(args) => sync::run(self, &args),
-            Verb::Remote(command) => remote::run(self, command),
-            Verb::Push(args) => exchange::push(self, &args),
-            Verb::Pull(args) => exchange::pull(self, &args),
+            Verb::Sharing(sharing) => self.sharing(sharing),
             Verb::Render => render::run(self),
             Verb::Export(args) => export::run(self, &args),
             Verb::Recover(args) => recover::run(self, &args),
@@ -248,9 +246,17 @@ impl Session<'_> {
             Verb::Ledger(command) => ledger::run(self, command),
             Verb::Scoring { command } => scoring::run(self, command),
             Verb::Mcp(args) => mcp::run(self, &args),
-            Verb::Serve(args) => serve::run(self, &args),
-            Verb::Hub(args) => hub::run(self, &args),
             Verb::Doctor => doctor::run(self),
+        }
+    }
+
+    fn sharing(&mut self, sharing: Sharing) -> Result<Exit, Failure> {
+        match sharing {
+            Sharing::Remote(command) => remote::run(self, command),
+            Sharing::Push(args) => exchange::push(self, &args),
+            Sharing::Pull(args) => exchange::pull(self, &args),
+            Sharing::Serve(args) => serve::run(self, &args),
+            Sharing::Hub(args) => hub::run(self, &args),
         }
     }
 

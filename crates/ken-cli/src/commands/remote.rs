@@ -73,7 +73,7 @@ fn add(session: &mut Session<'_>, args: &AddRemoteArgs) -> Result<Exit, Failure>
         None if args.token_stdin => TokenSource::Store(read_token()?),
         None => TokenSource::Given,
     };
-    let remote = session.read(|engine| Ok(engine.add_remote(&name, &address, token)?))?;
+    let remote = session.read(|engine| Ok(engine.add_remote(&name, &address, &token)?))?;
     if session.is_json() {
         session.printer.json(&object(&remote, None))?;
         return Ok(Exit::Fine);

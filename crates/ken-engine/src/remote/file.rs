@@ -117,7 +117,7 @@ impl Engine {
         &mut self,
         name: &RemoteName,
         address: &Address,
-        token: TokenSource,
+        token: &TokenSource,
     ) -> Result<Remote, Error> {
         let folder = self.remotes_folder()?;
         let mut file = match self.load_remotes() {
@@ -136,13 +136,13 @@ impl Engine {
             url,
             insecure: address.plain() == Plain::Anywhere,
             stored: matches!(token, TokenSource::Store(_)),
-            token_file: match &token {
+            token_file: match token {
                 TokenSource::File(path) => Some(path.clone()),
                 TokenSource::Given | TokenSource::Store(_) => None,
             },
         };
         let kept = token_path(&folder, name);
-        match &token {
+        match token {
             TokenSource::Store(token) => store_token(&kept, address, token)?,
             TokenSource::Given | TokenSource::File(_) => forget_token(&kept)?,
         }

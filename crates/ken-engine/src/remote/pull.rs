@@ -53,6 +53,12 @@ pub struct Decisions {
     pub blankings: usize,
 }
 
+/// Events to be written.
+type Batch = BTreeMap<EventId, Recorded>;
+
+/// Events that stay out, each with the line the hub sent.
+type Declined = Vec<(Told, Box<str>)>;
+
 /// One pull under way.
 struct Pass {
     known: Known,
@@ -193,8 +199,8 @@ impl Engine {
         // An order beside its target holds before the target is written.
         let orders = copies.iter().filter_map(|copy| blanks(&copy.event));
         pass.blanked.extend(orders);
-        let mut batch = BTreeMap::new();
-        let mut declined = Vec::new();
+        let mut batch = Batch::new();
+        let mut declined = Declined::new();
         for copy in &copies {
             self.take(copy, pass, (&mut batch, &mut declined))?;
         }
@@ -202,9 +208,7 @@ impl Engine {
         self.append(&batch)?;
         let held = || copies.iter().map(|copy| (copy.event.id, copy.line()));
         pass.known.note_held(held())?;
-        let told = declined
-            .iter()
-            .map(|(told, line): &(Told, Box<str>)| (told.clone(), &**line));
+        let told = declined.iter().map(|(told, line)| (told.clone(), &**line));
         pass.known.note_told(told, held().map(|(id, _)| id))?;
         pass.report
             .declined
@@ -217,7 +221,7 @@ impl Engine {
         &self,
         copy: &Recorded,
         pass: &mut Pass,
-        (batch, declined): (&mut BTreeMap<EventId, Recorded>, &mut Vec<(Told, Box<str>)>),
+        (batch, declined): (&mut Batch, &mut Declined),
     ) -> Result<(), Error> {
         let id = copy.event.id;
         let is_blank = pass.blanked.contains(&id) && blanks(&copy.event).is_none();

@@ -132,7 +132,7 @@ impl Clone {
                 let address = Address::parse(URL, Plain::Loopback).unwrap();
                 let name = "hub".parse().unwrap();
                 engine
-                    .add_remote(&name, &address, TokenSource::Given)
+                    .add_remote(&name, &address, &TokenSource::Given)
                     .unwrap()
             }
         }

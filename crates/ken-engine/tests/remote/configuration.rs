@@ -23,7 +23,7 @@ fn a_stored_token_is_its_owners_and_outside_the_work_tree() {
     let name = "hub".parse().unwrap();
     let remote = one
         .engine()
-        .add_remote(&name, &address(URL), store())
+        .add_remote(&name, &address(URL), &store())
         .unwrap();
     assert_eq!(remote.token, TokenPlace::Stored);
     let kept = one.engine().remote_token(&remote).unwrap().unwrap();
@@ -48,7 +48,7 @@ fn a_token_is_sent_to_no_machine_it_was_not_given_for() {
     let one = Clone::new(1);
     let name = "hub".parse().unwrap();
     one.engine()
-        .add_remote(&name, &address(URL), store())
+        .add_remote(&name, &address(URL), &store())
         .unwrap();
     let list = one.root().join(".git/ken/remotes.toml");
     let text = fs::read_to_string(&list).unwrap();
@@ -81,7 +81,7 @@ fn what_a_copied_git_folder_brings_is_not_used() {
     let own = address("https://own.example.org/w");
     other
         .engine()
-        .add_remote(&name, &own, TokenSource::Given)
+        .add_remote(&name, &own, &TokenSource::Given)
         .unwrap();
     assert_eq!(other.engine().remotes().unwrap().len(), 1);
 }
@@ -94,7 +94,7 @@ fn outside_git_there_is_no_place_for_a_remote() {
     let mut engine = Engine::open(dir.path(), &GitEnv::default(), None, Box::new(world)).unwrap();
     let name = "hub".parse().unwrap();
     let refused = engine
-        .add_remote(&name, &address(URL), TokenSource::Given)
+        .add_remote(&name, &address(URL), &TokenSource::Given)
         .unwrap_err();
     assert!(
         matches!(refused, Error::Remote(RemoteError::OutsideGit)),
@@ -112,7 +112,7 @@ fn a_name_belongs_to_one_address_and_what_was_known_goes_with_it() {
     let other = address("https://other.example.org/pay");
     let taken = one
         .engine()
-        .add_remote(&name, &other, TokenSource::Given)
+        .add_remote(&name, &other, &TokenSource::Given)
         .unwrap_err();
     assert!(
         matches!(taken, Error::Remote(RemoteError::Taken { .. })),
@@ -120,12 +120,12 @@ fn a_name_belongs_to_one_address_and_what_was_known_goes_with_it() {
     );
     // The same address again only changes the token.
     one.engine()
-        .add_remote(&name, &address(URL), store())
+        .add_remote(&name, &address(URL), &store())
         .unwrap();
     assert_eq!(one.engine().remote_standing(&one.remote()).unwrap().held, 1);
     one.engine().remove_remote(&name).unwrap();
     one.engine()
-        .add_remote(&name, &other, TokenSource::Given)
+        .add_remote(&name, &other, &TokenSource::Given)
         .unwrap();
     let standing = one.engine().remote_standing(&one.remote()).unwrap();
     assert_eq!(
@@ -141,7 +141,7 @@ fn without_a_name_the_default_or_the_only_remote_is_meant() {
         let url = format!("https://h.example.org/{name}");
         let name = name.parse().unwrap();
         one.engine()
-            .add_remote(&name, &address(&url), TokenSource::Given)
+            .add_remote(&name, &address(&url), &TokenSource::Given)
             .unwrap();
     };
     let meant = |name: Option<&str>| one.engine().remote(name).map(|it| it.name.to_string());

@@ -49,7 +49,7 @@ fn another_event_under_a_known_id_takes_no_place() {
     });
     let forger = scribe.at("2026-01-02T03:04:05Z").by("agent:forger");
     let forged = forger.write_as(own.event.id, vec![entry.into()], friction);
-    let wins = own.clone().better_copy(forged.clone());
+    let wins = own.better_copy(forged.clone());
     assert_eq!(wins.line(), forged.line(), "else the test shows nothing");
     let before = one.state_hash();
     let mut hub = MemoryHub::default();
@@ -115,7 +115,7 @@ fn lines_nobody_could_read_are_asked_for_again_by_a_newer_version() {
     hub.0
         .slip_in(Scribe::new(3).propose("Charging twice is safe").1);
     let remote = one.remote();
-    let mut pull = |hub: &mut Newer| one.engine().pull_events(&remote, hub, &mut |_, _| {});
+    let pull = |hub: &mut Newer| one.engine().pull_events(&remote, hub, &mut |_, _| {});
     assert_eq!(pull(&mut hub).unwrap().unreadable, 1);
     assert_eq!(pull(&mut hub).unwrap().unreadable, 0);
     assert_eq!(hub.0.pulls, [0, 1]);

@@ -87,7 +87,7 @@ async fn act(session: &mut Session<'_>, url: &str, command: &HubCommand) -> Resu
     let hub = Administration::open(url)
         .await
         .map_err(|e| administered(&e))?;
-    let done = match command {
+    match command {
         HubCommand::Migrate => Ok(()),
         HubCommand::Organisation(OrganisationCommand::Add { name }) => {
             let made = hub.add_organisation(name).await;
@@ -133,8 +133,7 @@ async fn act(session: &mut Session<'_>, url: &str, command: &HubCommand) -> Resu
             let rows = hub.status(organisation).await;
             status(session, &rows.map_err(|e| administered(&e))?)
         }
-    };
-    done
+    }
 }
 
 async fn migrate(session: &mut Session<'_>, url: &str) -> Result<(), Failure> {
