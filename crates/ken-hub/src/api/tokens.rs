@@ -80,10 +80,10 @@ pub(super) struct NewToken {
     )]
     actor: Option<String>,
     /// Names or ids of the workspaces it reaches; all without.
-    #[schema(nullable = false, max_items = 1000)]
+    #[schema(max_items = 1000)]
     workspaces: Option<Vec<String>>,
     /// Days it lasts; 90 without.
-    #[schema(nullable = false, minimum = 1, maximum = 366)]
+    #[schema(minimum = 1, maximum = 366)]
     expires_in_days: Option<u16>,
 }
 
