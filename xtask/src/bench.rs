@@ -9,6 +9,7 @@ mod close;
 mod counting;
 pub(crate) mod fixture;
 pub(crate) mod hook;
+mod hub;
 pub(crate) mod instructions;
 mod machine;
 mod measure;
@@ -165,6 +166,9 @@ pub(crate) fn other(
     name: &str,
     args: &[&str],
 ) -> Result<Vec<Finding>, String> {
+    if name == "hub" {
+        return hub::run(repository, args);
+    }
     let usage = || OTHER_USAGE.replace("NAME", name);
     let measure = match name {
         "search" => search::run,
@@ -216,7 +220,9 @@ impl Bench {
         writes: bool,
     ) -> Result<Vec<Finding>, String> {
         let described = machine::described(repository, &self.cache);
-        let section = format!("`{COMMAND} {name}`. {described}\n\n{}", report.text());
+        // `hub-growth` is what `bench hub --growth` measures.
+        let command = name.replace('-', " --");
+        let section = format!("`{COMMAND} {command}`. {described}\n\n{}", report.text());
         writeln!(std::io::stdout(), "{section}").map_err(said("cannot print"))?;
         if writes {
             let document = report::with_section(&repository.read(DOCUMENT)?, name, &section)?;

@@ -30,6 +30,7 @@ chores:
   eval                  measure the search on lessons whose answers are known
   eval duplicates       measure how well the same claim is told from its opposite
   bench hook            measure every moment of `ken hook` beside a bare program
+  bench hub             measure the hub's store beside bare statements; `--help` lists the options
   hook-cost --check     count the instructions of two hooks and compare; `--write` keeps the figures
   purity                check what ken-core reaches and which crate uses which
   tidy                  check the rules on source files that no other tool checks

@@ -133,11 +133,11 @@ const ARROWS: &[(&str, &[&str])] = &[
         "xtask",
         &[
             "ken-anchor",
-            "ken-anchor",
             "ken-cli",
             "ken-core",
             "ken-engine",
             "ken-guard",
+            "ken-hub",
             "ken-index",
             "ken-ledger",
             "ken-testkit",

@@ -90,6 +90,7 @@ impl From<Turned> for Error {
             Turned::Refused(why) => Self::Refused(why),
             Turned::Guarded(findings) => Self::Guarded(findings),
             Turned::Worthless { milli } => Self::Worthless { milli },
+            Turned::Misfiled | Turned::Hiding => Self::Usage(turned.to_string()),
         }
     }
 }

@@ -53,6 +53,13 @@ pub enum Turned {
     Guarded(Vec<Finding>),
     #[error("too little speaks for this entry (0.{milli:03} of 1)")]
     Worthless { milli: u16 },
+    /// Only lines that come from elsewhere can be.
+    #[error("the event is about other entries than its data")]
+    Misfiled,
+    #[error(
+        "the event says of itself that it was quarantined, which would hide what somebody else wrote"
+    )]
+    Hiding,
 }
 
 impl Guard {

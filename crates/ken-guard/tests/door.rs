@@ -2,8 +2,8 @@
 
 use ken_core::citation::{Citation, EvidenceType};
 use ken_core::event::{
-    AdmissionVerdict, ApprovalGranted, Body, Origin, Overlay, OverlaySet, Proposed, Recorded,
-    Switch,
+    AdmissionVerdict, ApprovalGranted, Body, Origin, Overlay, OverlaySet, PairDismissed, PairKind,
+    Proposed, Recorded, Switch,
 };
 use ken_core::kind::Kind;
 use ken_guard::{Guard, Turned, Written};
@@ -64,7 +64,21 @@ fn a_secret_is_turned_away_wherever_it_stands_and_not_repeated() {
     let admission = forged(&plain, |line| {
         line["data"]["admission"]["held_for"] = json!(SECRET);
     });
-    for copy in [said, unknown_type, unknown_field, about, admission] {
+    let blanked = forged(&plain, |line| line["data"]["blanked"] = json!(SECRET));
+    let print = forged(&plain, |line| {
+        line["data"]["admission"]["redacted"] = json!([SECRET]);
+    });
+    let name = forged(&plain, |line| line["data"]["body"][SECRET] = json!(1));
+    for copy in [
+        said,
+        unknown_type,
+        unknown_field,
+        about,
+        admission,
+        blanked,
+        print,
+        name,
+    ] {
         let written = receive(&copy);
         assert!(is_turned(&written), "{}", copy.line());
         assert!(!format!("{written:?}").contains("hunter2x"));
@@ -123,4 +137,49 @@ fn agents_send_nothing_that_is_for_people_to_do() {
     );
     scribe.by("human:ada@example.org");
     assert_eq!(receive(&scribe.about(norm, approval)), Written::Taken);
+}
+
+#[test]
+fn what_an_event_is_about_is_what_its_data_is_about() {
+    let mut scribe = Scribe::new(5);
+    let (one, first) = scribe.propose_with(Kind::CommitNorm, "Commits name an issue", cited);
+    let (other, _) = scribe.propose_with(Kind::CommitNorm, "Commits name no issue", cited);
+    scribe.by("agent:codex");
+    let dismissed = Body::PairDismissed(PairDismissed {
+        first: one,
+        second: other,
+        as_what: PairKind::Contradiction,
+    });
+    let hidden = receive(&scribe.write(Vec::new(), dismissed));
+    assert_eq!(hidden, Written::Turned(Turned::Misfiled));
+    let (_, second) = scribe.propose_with(Kind::Learning, "Retries need a key", cited);
+    let taken_over = forged(&second, |line| line["about"] = json!([one]));
+    assert_eq!(receive(&taken_over), Written::Turned(Turned::Misfiled));
+    assert_eq!(receive(&first), Written::Taken);
+}
+
+#[test]
+fn agents_hide_nothing_by_saying_that_their_own_event_was_quarantined() {
+    let mut scribe = Scribe::new(6);
+    let (entry, _) = scribe.propose_with(Kind::Learning, "Retries need a key", cited);
+    scribe.verdict = AdmissionVerdict::Quarantined;
+    let annotate = || {
+        Body::OverlaySet(OverlaySet {
+            overlay: Overlay::Annotate,
+            state: Switch::On,
+            note: Some("to be looked at".parse().expect("a note")),
+            replaces: Vec::new(),
+        })
+    };
+    scribe.by("agent:codex");
+    let hiding = receive(&scribe.about(entry, annotate()));
+    assert_eq!(hiding, Written::Turned(Turned::Hiding));
+    for person in ["human:ada@example.org", "ci:gate"] {
+        scribe.by(person);
+        assert_eq!(
+            receive(&scribe.about(entry, annotate())),
+            Written::Taken,
+            "{person}"
+        );
+    }
 }

@@ -32,10 +32,12 @@ CREATE INDEX entries_created ON ken.entries (workspace_id, created, id);
 CREATE INDEX entries_alias ON ken.entries (workspace_id, alias) WHERE alias IS NOT NULL;
 CREATE INDEX entries_tombstone ON ken.entries (workspace_id, id) WHERE tombstone;
 
--- Live entries as a search sees them. A workspace is read whole: no index beside its key pays at that size.
+-- Entries as a search sees them, those laid aside by their words only. A workspace is read whole: no index beside its key
+-- pays at that size.
 CREATE TABLE ken.searchable (
     workspace_id uuid NOT NULL,
     entry text COLLATE "C" NOT NULL,
+    live boolean NOT NULL,
     words tsvector NOT NULL,
     -- Words it has, repeated ones counted.
     length integer NOT NULL,

@@ -8,7 +8,7 @@ use ken_core::time::DAY_MS;
 use uuid::Uuid;
 
 use crate::database::{
-    Database, DatabaseError, Name, NameError, OrganisationTx, Settings, WorkspaceRow,
+    Database, DatabaseError, Name, NameError, OrganisationTx, Settings, Tenant, WorkspaceRow,
 };
 use crate::identity::audit::Act;
 use crate::identity::tokens::{self, NAME_CHARS_MAX, Token};
@@ -178,9 +178,8 @@ impl Administration {
         workspace: &str,
     ) -> Result<WorkspaceRow, AdministrationError> {
         let found = self.workspace(organisation, workspace).await?;
-        self.database.rebuild(found.organisation, found.id).await?;
-        self.noted(organisation, Act::WorkspaceRebuilt, &found)
-            .await?;
+        let done = self.database.rebuilding(found.organisation, found.id);
+        noted(done.await?, Act::WorkspaceRebuilt).await?;
         Ok(found)
     }
 
@@ -191,9 +190,8 @@ impl Administration {
         workspace: &str,
     ) -> Result<WorkspaceRow, AdministrationError> {
         let found = self.workspace(organisation, workspace).await?;
-        self.database.evict(found.organisation, found.id).await?;
-        self.noted(organisation, Act::WorkspaceEvicted, &found)
-            .await?;
+        let done = self.database.evicting(found.organisation, found.id);
+        noted(done.await?, Act::WorkspaceEvicted).await?;
         Ok(found)
     }
 
@@ -224,17 +222,6 @@ impl Administration {
         found.ok_or_else(|| AdministrationError::NoWorkspace(workspace.to_owned()))
     }
 
-    async fn noted(
-        &self,
-        organisation: &str,
-        act: Act,
-        found: &WorkspaceRow,
-    ) -> Result<(), AdministrationError> {
-        let mut tx = self.enter(organisation).await?;
-        note(&mut tx, act, found.id.0).await?;
-        Ok(tx.commit().await?)
-    }
-
     /// Begins a transaction that sees one organisation, by its name.
     async fn enter(&self, organisation: &str) -> Result<OrganisationTx, AdministrationError> {
         let unknown = || AdministrationError::NoOrganisation(organisation.to_owned());
@@ -248,6 +235,14 @@ impl Administration {
         let id = OrganisationId(found.ok_or_else(unknown)?);
         Ok(self.database.organisation(id).await?)
     }
+}
+
+/// Notes what was done to a workspace, and keeps both.
+async fn noted(mut done: Tenant, act: Act) -> Result<(), DatabaseError> {
+    let subject = done.workspace_id().0.to_string();
+    done.audit((OPERATOR, Role::Admin), act.name(), &subject)
+        .await?;
+    done.commit().await
 }
 
 async fn note(tx: &mut OrganisationTx, act: Act, subject: Uuid) -> Result<(), DatabaseError> {

@@ -190,9 +190,9 @@ mod tests {
                 "https://h:8443/ken/v1/workspaces/pay.api/events",
             ),
             (
-                "http://127.0.0.1:7117/w",
-                "http://127.0.0.1:7117/w",
-                "http://127.0.0.1:7117/v1/workspaces/w/events",
+                "http://127.0.0.1:8750/w",
+                "http://127.0.0.1:8750/w",
+                "http://127.0.0.1:8750/v1/workspaces/w/events",
             ),
             (
                 "http://[::1]:5/w",

@@ -42,6 +42,11 @@ pub(crate) fn in_children<T>(work: impl FnOnce() -> T) -> (T, Took) {
     timed(|| cpu_ticks(13), work)
 }
 
+/// Returns what this process computed so far, in all its threads.
+pub(crate) fn process_cpu() -> Duration {
+    cpu_ticks(11)
+}
+
 fn timed<T>(cpu: impl Fn() -> Duration, work: impl FnOnce() -> T) -> (T, Took) {
     let cpu_before = cpu();
     let start = Instant::now();

@@ -16,7 +16,7 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
     /// Where to listen
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7117")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8750")]
     pub(crate) bind: SocketAddr,
     /// Where to tell metrics, which need no token; nowhere without
     #[arg(long, value_name = "ADDRESS")]

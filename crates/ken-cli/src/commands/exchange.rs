@@ -1,8 +1,9 @@
 //! `ken push` and `ken pull`: events to a hub and back.
 
+use ken_core::actor::Actor;
 use ken_core::id::EventId;
 use ken_engine::Engine;
-use ken_engine::remote::{Again, Hub, PullReport, PushReport, Remote, Told};
+use ken_engine::remote::{Again, Decisions, Hub, PullReport, PushReport, Remote, Told};
 use serde::Serialize;
 
 use super::Session;
@@ -45,6 +46,16 @@ pub(super) struct PullObject {
     declined: Vec<ToldObject>,
     unreadable: usize,
     restarted: bool,
+    decisions: Vec<DecisionsObject>,
+}
+
+/// What one person decided that came with a pull, as programs read it.
+#[derive(Serialize)]
+struct DecisionsObject {
+    by: String,
+    approvals: usize,
+    retractions: usize,
+    blankings: usize,
 }
 
 pub(super) fn push(session: &mut Session<'_>, args: &PushArgs) -> Result<Exit, Failure> {
@@ -180,6 +191,16 @@ pub(super) fn pull_object(remote: &Remote, report: &PullReport) -> PullObject {
         declined: told(&report.declined),
         unreadable: report.unreadable,
         restarted: report.restarted,
+        decisions: report
+            .decisions
+            .iter()
+            .map(|(by, it)| DecisionsObject {
+                by: by.to_string(),
+                approvals: it.approvals,
+                retractions: it.retractions,
+                blankings: it.blankings,
+            })
+            .collect(),
     }
 }
 
@@ -311,6 +332,9 @@ pub(super) fn tell_pull(
         "line is no event this ken can read",
         "lines are no events this ken can read",
     )?;
+    for (by, it) in &report.decisions {
+        session.printer.talk(decided(by, *it))?;
+    }
     let brought = new + better + report.healed.len();
     let open = report.gone.len() + elsewhere + report.declined.len() + unreadable;
     if brought + open == 0 {
@@ -329,6 +353,20 @@ pub(super) fn tell_pull(
             .hint(format_args!("`ken push {name}` gives it what it lost"))?;
     }
     Ok(())
+}
+
+/// Says what somebody decided that came with a pull: `3 approvals, 1 retraction by human:ada@example.org`.
+fn decided(by: &Actor, it: Decisions) -> String {
+    let parts = [
+        (it.approvals, "approval", "approvals"),
+        (it.retractions, "retraction", "retractions"),
+        (it.blankings, "order to blank", "orders to blank"),
+    ];
+    let parts = parts.into_iter().filter(|(count, ..)| 0 < *count);
+    let parts: Vec<String> = parts
+        .map(|(count, one, many)| counted(count as u64, one, many))
+        .collect();
+    format!("{} by {by}", parts.join(", "))
 }
 
 fn lines(session: &mut Session<'_>, word: &str, these: &[Told]) -> Result<(), Failure> {

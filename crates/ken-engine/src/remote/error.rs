@@ -37,8 +37,8 @@ pub enum RemoteError {
     #[error(transparent)]
     Token(#[from] TokenError),
     /// The hub failed; what it answered before is remembered.
-    #[error("{source}{}", after(*.done))]
-    Hub { done: usize, source: HubError },
+    #[error("{why}{}", after(*.done))]
+    Hub { done: usize, why: HubError },
 }
 
 impl RemoteError {
@@ -73,7 +73,7 @@ impl RemoteError {
             }
             Self::Address(_) => "such as https://hub.example.org/my-repository",
             Self::Token(_) => "give it alone on one line",
-            Self::Hub { source, .. } => source.hint(),
+            Self::Hub { why, .. } => why.hint(),
         };
         Some(text.to_owned())
     }

@@ -29,6 +29,9 @@ const ID_BYTES: usize = 16;
 const DIGEST_BYTES: usize = 8;
 const RECORD_BYTES: usize = ID_BYTES + DIGEST_BYTES;
 
+/// The version of this build.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// What a line is recognised by.
 type Digest = [u8; DIGEST_BYTES];
 
@@ -56,6 +59,9 @@ pub enum Why {
 struct StateFile {
     url: String,
     cursor: Cursor,
+    /// The version that met lines it could not read: a newer one asks for them again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unread_by: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -73,6 +79,7 @@ pub(super) struct Known {
     folder: String,
     url: String,
     pub(super) cursor: Cursor,
+    unread_by: Option<String>,
     held: BTreeMap<EventId, Digest>,
     told: BTreeMap<EventId, ToldLine>,
     /// Held while events are exchanged.
@@ -109,6 +116,7 @@ impl Known {
             folder: format!("{FOLDER}/{}", remote.name),
             url: remote.address.to_string(),
             cursor: Cursor::default(),
+            unread_by: None,
             held: BTreeMap::new(),
             told: BTreeMap::new(),
             alone: None,
@@ -123,6 +131,7 @@ impl Known {
             return self.begin();
         };
         self.cursor = state.cursor;
+        self.unread_by = state.unread_by;
         let held = self.read(HELD_FILE)?;
         // A record cut short by a crash is as good as none.
         for record in held.chunks_exact(RECORD_BYTES) {
@@ -152,6 +161,7 @@ impl Known {
     pub(super) fn start_over(&mut self) -> Result<(), Error> {
         self.held.clear();
         self.told.clear();
+        self.unread_by = None;
         self.store_held()?;
         self.store_told()?;
         self.move_to(Cursor::default())
@@ -160,9 +170,28 @@ impl Known {
     /// Keeps how far the log was read.
     pub(super) fn move_to(&mut self, cursor: Cursor) -> Result<(), Error> {
         self.cursor = cursor;
-        let url = self.url.clone();
-        let state = serde_json::to_vec(&StateFile { url, cursor }).expect("plain data");
+        let state = StateFile {
+            url: self.url.clone(),
+            cursor,
+            unread_by: self.unread_by.clone(),
+        };
+        let state = serde_json::to_vec(&state).expect("plain data");
         self.put(STATE_FILE, &state)
+    }
+
+    /// Returns whether another version met lines that this one may be able to read.
+    pub(super) fn may_read_more(&self) -> bool {
+        self.unread_by.as_ref().is_some_and(|it| it != VERSION)
+    }
+
+    /// Notes whether this version met lines it could not read.
+    pub(super) fn note_unread(&mut self, is_any: bool) -> Result<(), Error> {
+        let unread_by = is_any.then(|| VERSION.to_owned());
+        if unread_by == self.unread_by {
+            return Ok(());
+        }
+        self.unread_by = unread_by;
+        self.move_to(self.cursor)
     }
 
     /// Returns whether the hub holds an event in just this form.

@@ -21,7 +21,7 @@ pub use error::RemoteError;
 pub use file::{Remote, TokenPlace, TokenSource};
 pub use ken_remote::{Address, AddressError, Hub, HubError, Plain, Token, TokenError};
 pub use known::{Told, Why};
-pub use pull::PullReport;
+pub use pull::{Decisions, PullReport};
 pub use push::{Again, PushReport};
 
 use crate::engine::Engine;

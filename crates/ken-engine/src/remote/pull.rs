@@ -6,10 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::event::Recorded;
+use ken_core::actor::Actor;
+use ken_core::event::{ApprovalGranted, EventBlanked, Recorded, Retracted};
 use ken_core::id::EventId;
 use ken_core::state::blanks;
 use ken_core::store::Store as _;
+use ken_guard::Written;
 use ken_remote::wire::{Cursor, PULL_EVENTS_MAX, Pulled};
 use ken_remote::{Hub, HubError};
 
@@ -32,12 +34,23 @@ pub struct PullReport {
     pub better: usize,
     /// Events that stand on another branch, in a stash or in another worktree, and stay there.
     pub elsewhere: usize,
-    /// Events this clone's guard does not let in.
+    /// Events this clone does not let in: what its guard refuses or would let wait, and forged copies.
     pub declined: Vec<Told>,
+    /// What people decided that came with this pull, by who it is said to be from. A hub is believed as a git remote is.
+    pub decisions: BTreeMap<Actor, Decisions>,
     /// Lines that are no event as this build reads them.
     pub unreadable: usize,
     /// Whether the hub is not as far as it was, so that everything was read again.
     pub restarted: bool,
+}
+
+/// Decisions only people take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decisions {
+    pub approvals: usize,
+    pub retractions: usize,
+    /// Orders to remove the data of an event.
+    pub blankings: usize,
 }
 
 /// One pull under way.
@@ -115,12 +128,13 @@ impl Engine {
         progress: Progress<'_>,
     ) -> Result<(), Error> {
         let was_lost = !pass.lost.is_empty();
-        let mut cursor = match was_lost {
+        let from_start = was_lost || pass.known.may_read_more();
+        let mut cursor = match from_start {
             true => Cursor::default(),
             false => pass.known.cursor,
         };
         loop {
-            let failed = |done| move |source: HubError| RemoteError::Hub { done, source };
+            let failed = |done| move |why: HubError| RemoteError::Hub { done, why };
             let page = match hub.pull(cursor, PULL_EVENTS_MAX) {
                 Err(HubError::CursorUnknown { .. }) if !pass.report.restarted => {
                     // What it held before is not known any more: it is offered again with the next push.
@@ -131,8 +145,12 @@ impl Engine {
                 }
                 other => other.map_err(failed(pass.done))?,
             };
-            if page.more && page.cursor.seq <= cursor.seq {
-                let (host, why) = ("the hub".to_owned(), "its pages do not go on");
+            let goes_on = cursor.seq < page.cursor.seq && !page.events.is_empty();
+            if page.more && !goes_on || (PULL_EVENTS_MAX as usize) < page.events.len() {
+                let (host, why) = (
+                    "the hub".to_owned(),
+                    "its pages do not go on, or are too long",
+                );
                 return Err(failed(pass.done)(HubError::Answer { host, why }).into());
             }
             self.take_page(&page, pass)?;
@@ -150,6 +168,9 @@ impl Engine {
         if was_lost {
             pass.known.forget_held(&pass.lost)?;
             pass.report.gone = pass.lost.iter().copied().collect();
+        }
+        if from_start || 0 < pass.report.unreadable {
+            pass.known.note_unread(0 < pass.report.unreadable)?;
         }
         if cursor.seq < pass.known.cursor.seq {
             // Its log ends before the place that was reached once: an older backup, which nobody had to be told.
@@ -209,21 +230,34 @@ impl Engine {
             Some(there) => Some(there.clone()),
             None => self.index.event(id)?,
         };
+        let decline = |reason: String| {
+            let (event, why) = (id, Why::Declined);
+            (Told { event, why, reason }, copy.line().into())
+        };
         if let Some(there) = &there {
-            let there_line = there.line().to_owned();
-            let better = there.clone().better_copy(wanted.clone());
-            let is_known = better.line() == there_line || (is_blank && there.is_blanked());
             pass.lost.remove(&id);
-            if is_known {
+            let better = there.clone().better_copy(wanted.clone());
+            if better.line() == there.line() || (is_blank && there.is_blanked()) {
+                return Ok(());
+            }
+            if !is_copy_of(there, &wanted) {
+                let reason = "another event stands here under its id".to_owned();
+                declined.push(decline(reason));
                 return Ok(());
             }
         }
-        if let Some(found) = self.guard.refuses_now(&wanted.event) {
-            pass.lost.remove(&id);
-            let (event, why) = (id, Why::Declined);
-            let reason = format!("{} in `{}`", found.kind.replace('-', " "), found.field);
-            declined.push((Told { event, why, reason }, copy.line().into()));
-            return Ok(());
+        match self.guard.receive(&wanted) {
+            Written::Taken => {}
+            Written::Held(why) => {
+                pass.lost.remove(&id);
+                declined.push(decline(format!("it would wait for a person here: {why}")));
+                return Ok(());
+            }
+            Written::Turned(turned) => {
+                pass.lost.remove(&id);
+                declined.push(decline(turned.to_string()));
+                return Ok(());
+            }
         }
         if there.is_some() {
             pass.report.better += 1;
@@ -235,7 +269,32 @@ impl Engine {
         } else {
             pass.report.new += 1;
         }
+        note_decision(&wanted, &mut pass.report.decisions);
         batch.insert(id, wanted);
         Ok(())
+    }
+}
+
+/// Returns whether two lines may be copies of one event: the same author wrote the same kind of thing about the same.
+///
+/// Who forges a copy to take an event's place writes in a name of their own, which the hub holds them to.
+fn is_copy_of(there: &Recorded, copy: &Recorded) -> bool {
+    let (there, copy) = (&there.event, &copy.event);
+    let same_type = there.body.type_name() == copy.body.type_name();
+    same_type && there.by == copy.by && there.about == copy.about
+}
+
+/// Counts a decision that only people take.
+fn note_decision(copy: &Recorded, decisions: &mut BTreeMap<Actor, Decisions>) {
+    let event = &copy.event;
+    let of = |decisions: &mut BTreeMap<Actor, Decisions>, count: fn(&mut Decisions)| {
+        count(decisions.entry(event.by.clone()).or_default());
+    };
+    if event.get::<ApprovalGranted>().is_some() {
+        of(decisions, |it| it.approvals += 1);
+    } else if event.get::<Retracted>().is_some() {
+        of(decisions, |it| it.retractions += 1);
+    } else if event.get::<EventBlanked>().is_some() {
+        of(decisions, |it| it.blankings += 1);
     }
 }

@@ -112,7 +112,7 @@ fn offer(
         return Ok(0);
     }
     let lines: Vec<&str> = batch.iter().map(|(_, line)| &**line).collect();
-    let failed = |source: HubError| RemoteError::Hub { done, source };
+    let failed = |why: HubError| RemoteError::Hub { done, why };
     let pushed = hub.push(&lines).map_err(failed)?;
     if !answers(&pushed, batch) {
         let why = "it answered about other events than were sent";

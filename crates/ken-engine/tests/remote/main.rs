@@ -4,6 +4,7 @@
 
 mod clone;
 mod configuration;
+mod doubt;
 mod exchange;
 mod laws;
 mod losses;

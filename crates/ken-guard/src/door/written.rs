@@ -1,15 +1,26 @@
 //! What today's rules say about lines somebody has written already: in the ledger, after a merge or new rules, and at a
 //! hub, to which anybody's lines come.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
+use ken_core::actor::Role;
 use ken_core::decide::Draft;
-use ken_core::event::{AdmissionVerdict, Body, Event, Recorded};
-use ken_core::id::{EntryId, EventId};
-use serde_json::Value;
+use ken_core::event::{
+    AdmissionVerdict, ApprovalGranted, Body, ContradictionFlagged, ContradictionResolved, Event,
+    KnowledgeDistilled, Linked, Merged, PairDismissed, Proposed, Recorded, RunEffects, Superseded,
+};
+use ken_core::id::{EntryId, EventId, Salt};
+use serde_json::{Map, Value};
 
 use super::{Guard, Turned, approvals_are_peoples, norms_are_peoples, waits_for_a_person};
 use crate::{RULE_SET, ScanStatus, Verdict};
+
+/// Digits of the digest that stands for blanked data.
+const DIGEST_HEX: usize = 32;
+
+/// Digits a fingerprint of a secret has at most.
+const FINGERPRINT_HEX_MAX: usize = 64;
 
 /// A line that today's rules would refuse.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +103,14 @@ impl Guard {
         };
         norms_are_peoples(&draft, by)?;
         approvals_are_peoples(&draft, by)?;
+        if !is_filed_rightly(&copy.event) {
+            return Err(Turned::Misfiled);
+        }
+        let may_hold = matches!(by.role(), Role::Human | Role::Ci);
+        if copy.event.is_quarantined() && !may_hold && !matches!(body, Body::Proposed(_)) {
+            // It would keep what somebody else wrote from being shown.
+            return Err(Turned::Hiding);
+        }
         let (mut admission, findings) = self.judge(&texts_in(copy.line()), by)?;
         let held = admission.verdict == AdmissionVerdict::Quarantined;
         let Body::Proposed(proposed) = body else {
@@ -106,9 +125,45 @@ impl Guard {
     }
 }
 
-/// Returns everything a line says in words, whether or not this build knows what it means.
+/// Returns whether an event is about the entries its data is about: who may write it is decided by those.
+fn is_filed_rightly(event: &Event) -> bool {
+    let about: BTreeSet<EntryId> = event.entries().collect();
+    if let Some(it) = event.get::<Proposed>() {
+        let own = EntryId::created_by(event.id, it.kind);
+        return about == BTreeSet::from([own]);
+    }
+    named_by(event).iter().all(|id| about.contains(id))
+}
+
+/// Returns the entries that an event names in its data and changes.
+fn named_by(event: &Event) -> Vec<EntryId> {
+    if let Some(it) = event.get::<Merged>() {
+        return it.sources.iter().copied().chain([it.target]).collect();
+    }
+    if let Some(it) = event.get::<RunEffects>() {
+        return it.effects.iter().map(|effect| effect.entry).collect();
+    }
+    let superseded = event.get::<Superseded>().map(|it| [it.old, it.new]);
+    let dismissed = event.get::<PairDismissed>().map(|it| [it.first, it.second]);
+    let flagged = event.get::<ContradictionFlagged>();
+    let flagged = flagged.map(|it| [it.first, it.second]);
+    let resolved = event.get::<ContradictionResolved>();
+    let resolved = resolved.map(|it| [it.first, it.second]);
+    let pair = superseded.or(dismissed).or(flagged).or(resolved);
+    let approved = event.get::<ApprovalGranted>().map(|it| it.entry);
+    let distilled = event.get::<KnowledgeDistilled>().map(|it| it.entry);
+    let linked = event.get::<Linked>().map(|it| it.to);
+    let pair = pair.into_iter().flatten();
+    pair.chain(approved)
+        .chain(distilled)
+        .chain(linked)
+        .collect()
+}
+
+/// Returns everything a line says in words, names of members included, whether or not this build knows what it means.
 ///
-/// Ids, clock, sums, salts and what was made from a secret with the author's key say nothing, and look like secrets.
+/// Ids, clock, sums, salts and what was made from a secret with the author's key say nothing, and look like secrets; where
+/// they have another form than those have, they are words like others.
 fn texts_in(line: &str) -> Value {
     let Ok(Value::Object(mut envelope)) = serde_json::from_str(line) else {
         return Value::Null;
@@ -117,11 +172,77 @@ fn texts_in(line: &str) -> Value {
         envelope.remove(name);
     }
     if let Some(Value::Object(data)) = envelope.get_mut("data") {
-        data.remove("salt");
-        data.remove("blanked");
-        if let Some(Value::Object(admission)) = data.get_mut("admission") {
-            admission.remove("redacted");
+        data.retain(|name, value| match name.as_str() {
+            "blanked" => !is_digest(value),
+            "salt" => !is_salt(value),
+            _ => true,
+        });
+        if let Some(Value::Object(admission)) = data.get_mut("admission")
+            && let Some(Value::Array(prints)) = admission.get_mut("redacted")
+        {
+            prints.retain(|print| !is_fingerprint(print));
         }
     }
-    Value::Object(envelope)
+    let mut names = BTreeSet::new();
+    gather_names(&mut names, &envelope);
+    let names = names.into_iter().collect::<Vec<_>>();
+    Value::Array(vec![Value::from(names), Value::Object(envelope)])
+}
+
+fn gather_names(names: &mut BTreeSet<String>, members: &Map<String, Value>) {
+    for (name, value) in members {
+        names.insert(name.clone());
+        gather_names_below(names, value);
+    }
+}
+
+fn gather_names_below(names: &mut BTreeSet<String>, value: &Value) {
+    match value {
+        Value::Object(members) => gather_names(names, members),
+        Value::Array(items) => items.iter().for_each(|it| gather_names_below(names, it)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Returns whether a value is what stands for data that was blanked.
+fn is_digest(value: &Value) -> bool {
+    let hex = value.as_str().and_then(|text| text.strip_prefix("b3:"));
+    hex.is_some_and(|hex| hex.len() == DIGEST_HEX && is_hex(hex))
+}
+
+fn is_salt(value: &Value) -> bool {
+    value
+        .as_str()
+        .is_some_and(|text| text.parse::<Salt>().is_ok())
+}
+
+fn is_fingerprint(value: &Value) -> bool {
+    let text = value.as_str().unwrap_or_default();
+    !text.is_empty() && text.len() <= FINGERPRINT_HEX_MAX && is_hex(text)
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_left_out_of_the_words_and_nothing_else_in_its_place() {
+        let words =
+            |digest: &str| texts_in(&format!(r#"{{"data":{{"blanked":"{digest}"}}}}"#)).to_string();
+        let digest = format!("b3:{}", "0a".repeat(16));
+        assert!(!words(&digest).contains("0a0a"));
+        for other in [
+            "b3:hunter2x",
+            "hunter2x",
+            &digest.to_uppercase(),
+            &digest[..34],
+        ] {
+            assert!(words(other).contains(other), "{other}");
+        }
+    }
 }

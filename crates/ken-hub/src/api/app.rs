@@ -61,6 +61,7 @@ impl App {
         House {
             world: self.world.clone(),
             guard: Arc::clone(&self.guard),
+            events_max: self.settings.quotas.events,
         }
     }
 

@@ -48,14 +48,15 @@ pub fn router(app: App) -> (Router, Arc<Value>) {
         .merge(knowledge::routes())
         .split_for_parts();
     let document = Arc::new(document::complete(&gathered));
+    let mcp = crate::mcp::routes(&app);
     let router = router
         .layer(from_fn_with_state(app.clone(), idempotency::once))
         .layer(from_fn(etag::tagged))
         .merge(described(&document, &app))
         .fallback(nothing_here)
         .method_not_allowed_fallback(not_that_way)
-        .with_state(app.clone())
-        .merge(crate::mcp::routes(&app));
+        .with_state(app)
+        .merge(mcp);
     (router, document)
 }
 

@@ -96,8 +96,8 @@ kinds! {
     Invalid UNPROCESSABLE_ENTITY "invalid" "the request makes no sense here"
         "The body is JSON, but a member is missing, unknown, or has a value it cannot have. The detail says which.",
     /// Every event was refused.
-    Refused UNPROCESSABLE_ENTITY "refused" "every event was refused"
-        "The answer lists for each event why. Nothing was written. Events that were refused stay as they are in your ledger.",
+    Refused UNPROCESSABLE_ENTITY "refused" "it was refused"
+        "A rule of the ledger or the guard says no; the detail says which, and for a push the answer lists for each event why. Nothing was written. Events that were refused stay as they are in your ledger.",
     /// A key of idempotency came with another request.
     KeyReused UNPROCESSABLE_ENTITY "key-reused" "this idempotency key belongs to another request"
         "A key answers the request it came with first. Use a new `Idempotency-Key` for a new request.",
@@ -329,6 +329,9 @@ impl From<DatabaseError> for Problem {
         if matches!(error, DatabaseError::NoWorkspace) {
             return Self::not_found("workspace");
         }
+        if matches!(error, DatabaseError::Warming) {
+            return Self::unavailable(error.to_string(), UNAVAILABLE_RETRY);
+        }
         let told = Self::failed(&error);
         match error {
             DatabaseError::Uncertain(_) => Self {
@@ -338,6 +341,7 @@ impl From<DatabaseError> for Problem {
                 ..told
             },
             DatabaseError::NoWorkspace
+            | DatabaseError::Warming
             | DatabaseError::Address(_)
             | DatabaseError::Connect(_)
             | DatabaseError::Query(_)

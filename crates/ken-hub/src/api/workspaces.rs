@@ -169,8 +169,7 @@ async fn evict_workspace(
     it: InWorkspace<Administers>,
 ) -> Result<StatusCode, Problem> {
     let (organisation, workspace) = (it.caller.organisation, it.workspace);
-    app.database.evict(organisation, workspace).await?;
-    let mut tx = app.database.log(organisation, workspace).await?;
+    let mut tx = app.database.evicting(organisation, workspace).await?;
     let (by, act) = (it.caller.actor.to_string(), Act::WorkspaceEvicted.name());
     let subject = workspace.0.to_string();
     tx.audit((&by, it.caller.role), act, &subject).await?;

@@ -10,6 +10,7 @@ mod migrate;
 mod settings;
 mod tenant;
 mod transaction;
+mod warming;
 
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, PgConnection, PgPool, Row as _};
@@ -22,6 +23,7 @@ pub(crate) use directory::{millis, timestamp, without_nul};
 pub use migrate::{MIGRATIONS, Migration};
 pub use settings::Settings;
 pub use tenant::{OrganisationTx, Tenant};
+use warming::Warming;
 
 /// The role every statement of the hub runs as.
 pub const ROLE: &str = "ken_app";
@@ -30,6 +32,8 @@ pub const ROLE: &str = "ken_app";
 #[derive(Clone, Debug)]
 pub struct Database {
     pool: PgPool,
+    /// Workspaces this process brings back at the moment.
+    warming: Warming,
 }
 
 /// Why the database could not be used.
@@ -68,6 +72,8 @@ pub enum DatabaseError {
     Uncertain(#[source] sqlx::Error),
     #[error("the organisation has no such workspace")]
     NoWorkspace,
+    #[error("the workspace was put away and is being brought back: ask again shortly")]
+    Warming,
     #[error("cannot bring back the entries of a workspace that was evicted")]
     Rebuild(#[source] Box<crate::store::StoreError>),
     #[error("what is stored cannot be read: {0}")]
@@ -93,7 +99,10 @@ impl Database {
             .connect_with(options)
             .await
             .map_err(DatabaseError::Connect)?;
-        let database = Self { pool };
+        let database = Self {
+            pool,
+            warming: Warming::default(),
+        };
         database.check_role().await?;
         migrate::check(&database.pool).await?;
         Ok(database)

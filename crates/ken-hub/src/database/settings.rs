@@ -25,6 +25,9 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Entries the graph of the organisation-wide search keeps in hand: as many as one side of that search takes.
 const EF_SEARCH: &str = "200";
 
+/// Entries of all organisations the graph is followed through before a search ends with what it found.
+const SCAN_MAX: &str = "100000";
+
 /// Where the database is and how long to wait for it.
 #[derive(Clone)]
 pub struct Settings {
@@ -74,6 +77,7 @@ impl Settings {
             ("plan_cache_mode", "force_generic_plan"),
             ("hnsw.ef_search", EF_SEARCH),
             ("hnsw.iterative_scan", "strict_order"),
+            ("hnsw.max_scan_tuples", SCAN_MAX),
         ];
         Ok(self.owner_options()?.options(limits).options(search))
     }

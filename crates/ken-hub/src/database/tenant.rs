@@ -95,20 +95,19 @@ impl Tenant {
         organisation: OrganisationId,
         workspace: WorkspaceId,
     ) -> Result<Self, DatabaseError> {
-        let rebuilt = |error| DatabaseError::Rebuild(Box::new(error));
         for _ in 0..REBUILDS_MAX {
             let (tenant, warmth) = Self::begin(database, organisation, workspace).await?;
             match warmth {
                 Warmth::Warm => return Ok(tenant),
                 Warmth::Cold => tenant.rollback().await?,
             }
-            let done = database.rebuild(organisation, workspace).await;
-            done.map_err(rebuilt)?;
+            database.warm_up(organisation, workspace).await?;
         }
         // Somebody evicts it as often as it comes back: then this transaction has it for itself.
         let (mut tenant, warmth) = Self::begin(database, organisation, workspace).await?;
         if warmth == Warmth::Cold {
-            tenant.rebuild().await.map_err(rebuilt)?;
+            let rebuilt = tenant.rebuild().await;
+            rebuilt.map_err(|error| DatabaseError::Rebuild(Box::new(error)))?;
         }
         Ok(tenant)
     }

@@ -111,12 +111,10 @@ impl Drop for Transaction {
 
 /// Returns whether the connection is of no use any more: the server went away, or ended it.
 fn is_dead(error: &sqlx::Error) -> bool {
-    match error {
-        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => true,
-        sqlx::Error::Database(said) => matches!(
-            said.code().as_deref(),
-            Some("57P01" | "57P02" | "25P03" | "57P05")
-        ),
-        _ => false,
-    }
+    let is_lost = matches!(
+        error,
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed
+    );
+    let code = error.as_database_error().and_then(|said| said.code());
+    is_lost || matches!(code.as_deref(), Some("57P01" | "57P02" | "25P03" | "57P05"))
 }

@@ -29,6 +29,15 @@ struct Hub {
     app: App,
 }
 
+/// What a call is going to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Intent {
+    /// Nothing but note what was shown.
+    Reads,
+    /// Append events.
+    Writes,
+}
+
 /// What a call works with.
 struct Call {
     desk: Desk,
@@ -46,17 +55,21 @@ pub(crate) fn routes(app: &App) -> Router {
 
 impl Hub {
     /// Begins a call for whoever asks.
-    async fn call(&self, caller: &Caller) -> Result<Call, Trouble> {
+    async fn call(&self, caller: &Caller, intent: Intent) -> Result<Call, Trouble> {
         let seat = caller.proven.get::<Seat>();
         let seat = seat.ok_or_else(|| Trouble::ours("nobody is proven to call"))?;
-        self.begin(caller, seat).await.map_err(trouble)
+        self.begin(caller, seat, intent).await.map_err(trouble)
     }
 
-    async fn begin(&self, caller: &Caller, seat: &Seat) -> Result<Call, Failure> {
+    async fn begin(&self, caller: &Caller, seat: &Seat, intent: Intent) -> Result<Call, Failure> {
         let agent = agent_of(&seat.caller.actor, &caller.client);
         let house = self.app.house();
         let by = seat.caller.clone();
         let mut desk = Desk::begin(&self.app.database, &house, by, seat.workspace).await?;
+        if intent == Intent::Writes {
+            // Before the conversation's row, as everybody who writes does: in two orders they would wait for each other.
+            desk.begin_to_write().await?;
+        }
         let session = seat.session.clone().or_else(|| caller.conversation.clone());
         let mut reader = Reader::of(&agent, None, seat.run.clone(), session)?;
         if let (None, Some(session)) = (&reader.run, &reader.session) {
@@ -121,43 +134,43 @@ fn json(object: &impl Serialize) -> Reply {
 
 impl Knowledge for Hub {
     async fn search(&self, caller: Caller, ask: SearchAsk) -> Answered {
-        let mut call = self.call(&caller).await?;
+        let mut call = self.call(&caller, Intent::Reads).await?;
         let reply = answering::search(&mut call, ask).await;
         finished(call, reply).await
     }
 
     async fn get(&self, caller: Caller, ask: GetAsk) -> Answered {
-        let mut call = self.call(&caller).await?;
+        let mut call = self.call(&caller, Intent::Reads).await?;
         let reply = answering::get(&mut call, &ask).await;
         finished(call, reply).await
     }
 
     async fn record(&self, caller: Caller, ask: RecordAsk) -> Answered {
-        let mut call = self.call(&caller).await?;
+        let mut call = self.call(&caller, Intent::Writes).await?;
         let reply = answering::record(&mut call, &ask).await;
         finished(call, reply).await
     }
 
     async fn feedback(&self, caller: Caller, ask: FeedbackAsk) -> Answered {
-        let mut call = self.call(&caller).await?;
+        let mut call = self.call(&caller, Intent::Writes).await?;
         let reply = answering::feedback(&mut call, &ask).await;
         finished(call, reply).await
     }
 
     async fn check(&self, caller: Caller, ask: CheckAsk) -> Answered {
-        let mut call = self.call(&caller).await?;
+        let mut call = self.call(&caller, Intent::Reads).await?;
         let reply = answering::check(&mut call, ask).await;
         finished(call, reply).await
     }
 
     async fn brief(&self, caller: Caller, ask: BriefAsk) -> Result<String, Trouble> {
-        let mut call = self.call(&caller).await?;
+        let mut call = self.call(&caller, Intent::Reads).await?;
         let text = answering::brief(&mut call, ask).await;
         finished(call, text).await
     }
 
     async fn index(&self, caller: Caller) -> Result<String, Trouble> {
-        let mut call = self.call(&caller).await?;
+        let mut call = self.call(&caller, Intent::Reads).await?;
         let text = answering::index(&mut call).await;
         finished(call, text).await
     }

@@ -182,7 +182,7 @@ mod tests {
     fn a_hub_is_called_by_an_encrypted_address_or_on_this_machine() {
         let cases = [
             ("https://ken.example.org", true),
-            ("http://127.0.0.1:7117", true),
+            ("http://127.0.0.1:8750", true),
             ("http://localhost", true),
             ("http://ken.example.org", false),
             ("http://localhost.example.org", false),

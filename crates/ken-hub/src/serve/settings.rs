@@ -86,7 +86,7 @@ impl Settings {
     pub const CONNECTIONS: u32 = 16;
 
     /// The port where nothing else is said.
-    pub const PORT: u16 = 7117;
+    pub const PORT: u16 = 8750;
 
     /// This machine only, no metrics, no issuer.
     #[must_use]

@@ -61,6 +61,7 @@ pub async fn brief(desk: &mut Desk, it: Briefing) -> Result<Briefed, Failure> {
         paths,
         role,
     } = it;
+    desk.check_reader(&reader).await?;
     let run = desk.open_run_of(&reader).await?;
     let mut search = unasked(task, paths, role, reader.run.clone().unwrap_or_default());
     search.thread = run.and_then(|it| it.thread);
@@ -90,6 +91,7 @@ pub async fn brief(desk: &mut Desk, it: Briefing) -> Result<Briefed, Failure> {
 
 /// Returns the norms for the whole workspace and for `paths`, and writes down that they were shown.
 pub async fn norms(desk: &mut Desk, reader: &Reader, paths: &[String]) -> Result<Page, Failure> {
+    desk.check_reader(reader).await?;
     let norms = desk.norms(paths).await?;
     let shown: Vec<EntryId> = norms.shown.iter().map(|it| it.id).collect();
     desk.note_shown(reader, &shown, How::Pull).await?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ken_core::actor::Actor;
 use ken_core::decide::Clock;
-use ken_core::event::Recorded;
+use ken_core::event::{LINE_BYTES_MAX, Recorded};
 use ken_core::hlc::{DRIFT_MAX_MS, Hlc};
 use ken_core::id::NodeId;
 use ken_core::review::{REVIEW_KEY, ReviewPolicy};
@@ -13,20 +13,19 @@ use ken_core::time::Timestamp;
 use ken_core::workspace::Workspace;
 use ken_guard::Guard;
 
-use super::Failure;
+use super::{Failure, Reader};
 use crate::database::{Database, Tenant};
 use crate::identity::audit::Act;
 use crate::identity::{Caller, Role, WorkspaceId};
 use crate::world::World;
 
-/// Bytes a line of a ledger may have.
-const LINE_BYTES_MAX: usize = 64 << 10;
-
 /// What every use case of a process shares: clock, dice and guard.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct House {
     pub world: World,
     pub guard: Arc<Guard>,
+    /// Events a workspace may have, where its organisation's row says nothing else.
+    pub events_max: u64,
 }
 
 /// One workspace in one transaction, and who asks.
@@ -95,9 +94,59 @@ impl Desk {
         }
     }
 
+    /// Returns whether whatever the caller says in `agent`'s name is its own word: itself, an agent below it
+    /// (`agent:bot/reviewer`), or an agent of the person it is; curators speak for everybody.
+    pub(super) fn is_own(&self, agent: &Actor) -> bool {
+        let own = &self.caller.actor;
+        let is_below = agent.role() == own.role()
+            && agent
+                .name()
+                .strip_prefix(own.name())
+                .is_some_and(|rest| rest.starts_with('/'));
+        let is_persons = own.is_human()
+            && !agent.is_human()
+            && agent
+                .name()
+                .strip_suffix(own.name())
+                .is_some_and(|rest| rest.ends_with('/'));
+        Role::Curator <= self.caller.role || agent == own || is_below || is_persons
+    }
+
+    /// Refuses to read or find for another agent, unless the caller opened the run that is in: whoever builds the
+    /// prompts of several agents is their witness, and its word about them is what a run rests on.
+    pub(super) async fn check_reader(&mut self, reader: &Reader) -> Result<(), Failure> {
+        if self.is_own(&reader.agent) {
+            return Ok(());
+        }
+        let what = "speaking for another agent outside a run of your own";
+        self.needs(Role::Agent, what)?;
+        let run = match &reader.run {
+            Some(id) => self.open_run(id).await?,
+            None => None,
+        };
+        match run.is_some_and(|it| it.by == self.caller.actor) {
+            true => Ok(()),
+            false => Err(Failure::NotYours { what }),
+        }
+    }
+
+    /// Refuses to write events in another agent's name.
+    pub(super) fn check_author(&self, agent: &Actor) -> Result<(), Failure> {
+        let what = "writing in another agent's name";
+        match self.is_own(agent) {
+            true => Ok(()),
+            false => Err(Failure::NotYours { what }),
+        }
+    }
+
     /// Waits until nobody else writes to the workspace, so that what is decided now is decided about what is there.
     pub(super) async fn lock(&mut self) -> Result<(), Failure> {
         Ok(self.tenant.lock().await?)
+    }
+
+    /// Waits until nobody else writes to the workspace, for who knows that it will.
+    pub(crate) async fn begin_to_write(&mut self) -> Result<(), Failure> {
+        self.lock().await
     }
 
     pub(super) async fn workspace(&mut self) -> Result<Workspace, Failure> {
@@ -136,7 +185,12 @@ impl Desk {
         let seen = self.tenant.latest(limit).await?;
         let batch = self.stamped(drafts, by, seen)?;
         self.tenant.append(batch.clone()).await?;
-        Ok(batch)
+        let (events, own) = self.tenant.room().await?;
+        let max = own.unwrap_or(self.house.events_max);
+        match events <= max {
+            true => Ok(batch),
+            false => Err(Failure::Quota { events, max }),
+        }
     }
 
     fn stamped(
@@ -145,7 +199,7 @@ impl Desk {
         by: &Actor,
         seen: Option<Hlc>,
     ) -> Result<Vec<Recorded>, Failure> {
-        let House { world, guard } = &mut self.house;
+        let House { world, guard, .. } = &mut self.house;
         let mut clock = Clock {
             node: world.node(),
             now: self.now,

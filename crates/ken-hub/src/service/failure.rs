@@ -18,6 +18,14 @@ pub enum Failure {
         needs: Role,
         has: Role,
     },
+    /// It is about somebody the caller does not speak for.
+    #[error("{what} is not for your token; use one of that agent's, or a curator's")]
+    NotYours { what: &'static str },
+    /// The workspace has as many events as it may.
+    #[error(
+        "that would be {events} events in this workspace and {max} are allowed; whoever operates the hub can raise the quota"
+    )]
+    Quota { events: u64, max: u64 },
     /// Only a person may.
     #[error("{what} is for people; your token speaks for a program")]
     PersonNeeded { what: &'static str },
@@ -54,6 +62,10 @@ pub enum Failure {
 
 impl Failure {
     /// What was asked makes no sense; says why.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "errors are handed over by `map_err`"
+    )]
     pub fn usage(why: impl ToString) -> Self {
         Self::Usage(why.to_string())
     }

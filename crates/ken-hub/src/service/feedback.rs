@@ -25,6 +25,7 @@ pub async fn feedback(
     verdict: Feedback,
 ) -> Result<FeedbackNoted, Failure> {
     desk.needs(Role::Agent, "giving feedback")?;
+    desk.check_author(&reader.agent)?;
     desk.lock().await?;
     let entry = desk.find(wanted).await?;
     let id = entry.id;

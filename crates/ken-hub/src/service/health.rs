@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use ken_core::entry::Entry;
 use ken_core::event::Origin;
+use ken_core::health::performance::OUTCOME_DAYS;
 use ken_core::health::{Facts, Outcome};
 use ken_core::id::EntryId;
 use ken_core::maintenance::{MAINTENANCE_KEY, Policy};
 use ken_core::store::{Filter, Shelf};
+use ken_core::time::{DAY_MS, Timestamp};
 use ken_core::workspace::Workspace;
 
 use super::search::weights;
@@ -35,7 +37,7 @@ impl Desk {
         Ok(Facts {
             now: self.now,
             errors,
-            outcomes: self.outcomes_since(None).await?,
+            outcomes: self.outcomes_since(Some(lately(self.now))).await?,
             weights: weights(&workspace),
             policy: maintenance_policy(&workspace),
             peers: workspace.peers,
@@ -48,7 +50,7 @@ impl Desk {
     /// Returns how runs ended, since a time if one is given, in the order they did.
     pub(super) async fn outcomes_since(
         &mut self,
-        since: Option<ken_core::time::Timestamp>,
+        since: Option<Timestamp>,
     ) -> Result<Vec<Outcome>, Failure> {
         let runs = self.ended_runs(since).await?.into_iter();
         let outcome = |it: ken_core::run::written::PastRun| Outcome {
@@ -64,7 +66,8 @@ impl Desk {
         entries: &[Entry],
     ) -> Result<BTreeMap<EntryId, u64>, Failure> {
         let mut errors: BTreeMap<EntryId, u64> = BTreeMap::new();
-        for recorded in self.tenant.of_type(MISSED_TYPE, None).await? {
+        let since = lately(self.now).to_string();
+        for recorded in self.tenant.of_type(MISSED_TYPE, Some(&since)).await? {
             for id in recorded.event.entries() {
                 *errors.entry(id).or_default() += 1;
             }
@@ -74,6 +77,12 @@ impl Desk {
         }
         Ok(errors)
     }
+}
+
+/// Returns since when what happened counts for rules and lists: what was slow a year ago is no news.
+pub(super) fn lately(now: Timestamp) -> Timestamp {
+    let back = u64::from(OUTCOME_DAYS) * DAY_MS;
+    Timestamp::from_millis(now.millis().saturating_sub(back))
 }
 
 /// Works away from the threads that answer requests.

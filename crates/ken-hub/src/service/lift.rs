@@ -17,6 +17,7 @@ const TOLD_MAX: usize = 500;
 
 /// Returns what entries are worth.
 pub async fn lift(desk: &mut Desk, reader: &Reader) -> Result<Lifts, Failure> {
+    desk.check_reader(reader).await?;
     let filter = Filter {
         shelf: Shelf::All,
         ..Filter::default()

@@ -38,6 +38,7 @@ pub struct Listing {
 ///
 /// What waits for a person is told to people only.
 pub async fn entry(desk: &mut Desk, reader: &Reader, wanted: &str) -> Result<Told, Failure> {
+    desk.check_reader(reader).await?;
     let entry = desk.find(wanted).await?;
     desk.may_see(&entry)?;
     let workspace = desk.workspace().await?;
@@ -57,6 +58,7 @@ pub async fn history(
     reader: &Reader,
     wanted: &str,
 ) -> Result<Vec<Event>, Failure> {
+    desk.check_reader(reader).await?;
     let entry = desk.find(wanted).await?;
     desk.may_see(&entry)?;
     desk.note_shown(reader, &[entry.id], How::Show).await?;
@@ -73,6 +75,7 @@ pub async fn list(
     after: Option<&After>,
     limit: u32,
 ) -> Result<Listing, Failure> {
+    desk.check_reader(reader).await?;
     let asked = Some(limit.saturating_add(1));
     let mut entries = desk.tenant.list(filter, after, asked).await?;
     let is_cut = limit < u32::try_from(entries.len()).unwrap_or(u32::MAX);

@@ -32,6 +32,8 @@ const TOLD_MAX: usize = 200;
 pub struct Candidate {
     pub entry: Entry,
     pub facts: EntryFacts,
+    /// The digest of what is approved.
+    pub artifact: String,
 }
 
 /// An entry that waits for an approval.
@@ -56,8 +58,8 @@ pub struct Queue {
 /// What somebody brings to approve an entry.
 #[derive(Clone, Debug, Default)]
 pub struct Approving {
-    /// The digest of the artifact they read.
-    pub artifact: Option<String>,
+    /// The digest of the artifact they read: an agent may reword an entry between reading and approving.
+    pub artifact: String,
     /// An SSH signature over it, for repositories that ask for one.
     pub signature: Option<String>,
     /// Whether they take upon themselves what is a matter of judgement.
@@ -106,16 +108,16 @@ pub async fn approve(desk: &mut Desk, wanted: &str, it: Approving) -> Result<Ent
     let entry = desk.find(wanted).await?;
     let history = desk.events_of(entry.id).await?;
     let by = desk.caller.actor.clone();
-    let draft = match is_waiting(&entry, &history) {
-        true => {
-            check_artifact(&entry, it.artifact.as_deref())?;
-            let authors = authors(entry.id, history.iter());
-            let signature = it.signature.map(|text| text.trim().to_owned());
-            decide::approve(&entry, &authors, &by, signature)?
-        }
-        false => desk.widening(&entry, it.despite, &by).await?,
-    };
-    desk.settle(entry.id, draft, &by, Act::EntryApproved).await
+    check_artifact(&entry, &it.artifact)?;
+    let authors = authors(entry.id, history.iter());
+    let signature = it.signature.map(|text| text.trim().to_owned());
+    let mut drafts = vec![decide::approve(&entry, &authors, &by, signature)?];
+    if !is_waiting(&entry, &history) {
+        // How far it reaches, and that somebody who did not word it approved what it says: the organisation's tier asks
+        // for both.
+        drafts.push(desk.widening(&entry, it.despite, &by).await?);
+    }
+    desk.settle(entry.id, drafts, &by, Act::EntryApproved).await
 }
 
 /// Says that an entry stays where it is; what waits for an approval is taken back.
@@ -130,7 +132,8 @@ pub async fn reject(desk: &mut Desk, wanted: &str, reason: Option<Note>) -> Resu
         false if is_kept(&entry, &history) => return Err(Refusal::NothingChanges.into()),
         false => decide::keep(&entry, &by)?,
     };
-    desk.settle(entry.id, draft, &by, Act::EntryRejected).await
+    desk.settle(entry.id, vec![draft], &by, Act::EntryRejected)
+        .await
 }
 
 impl Desk {
@@ -161,8 +164,13 @@ impl Desk {
         }
         let against = self.opponent(entry.id, workspace).await?;
         let history = self.events_of(entry.id).await?;
-        if against.is_none() && !is_kept(&entry, &history) {
-            queue.fit.push(Candidate { entry, facts });
+        let artifact = Artifact::of(&entry).map(|it| it.digest());
+        if let (None, false, Some(artifact)) = (against, is_kept(&entry, &history), artifact) {
+            queue.fit.push(Candidate {
+                entry,
+                facts,
+                artifact,
+            });
         }
         Ok(())
     }
@@ -222,11 +230,12 @@ impl Desk {
     async fn settle(
         &mut self,
         id: EntryId,
-        draft: Draft,
+        drafts: Vec<Draft>,
         by: &Actor,
         act: Act,
     ) -> Result<Entry, Failure> {
-        self.record(vec![(None, draft)], by).await?;
+        let drafts = drafts.into_iter().map(|draft| (None, draft)).collect();
+        self.record(drafts, by).await?;
         self.audit(act, &id.to_string()).await?;
         self.entry(id).await
     }
@@ -245,13 +254,13 @@ fn may_be_fit(entry: &Entry, facts: &EntryFacts, workspace: &Workspace) -> bool 
 }
 
 /// Refuses the approval of something else than what was read.
-fn check_artifact(entry: &Entry, read: Option<&str>) -> Result<(), Failure> {
+fn check_artifact(entry: &Entry, read: &str) -> Result<(), Failure> {
     let artifact = Artifact::of(entry).ok_or(Refusal::NoContent(entry.id))?;
-    match read {
-        Some(read) if read != artifact.digest() => Err(Failure::Conflict(format!(
-            "{} reads otherwise now: look at it again and approve that",
+    match read == artifact.digest() {
+        true => Ok(()),
+        false => Err(Failure::Conflict(format!(
+            "{} reads otherwise now: look at it again and approve that; its digest stands in the queue",
             entry.id
         ))),
-        Some(_) | None => Ok(()),
     }
 }

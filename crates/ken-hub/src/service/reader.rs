@@ -15,6 +15,9 @@ use super::{Desk, Failure};
 /// Entries a note names; who was shown more saw everything.
 const SHOWN_MAX: usize = 500;
 
+/// Notes a run has that Ken made, before it begins anew.
+const KENS_NOTES_MAX: i64 = 1_000;
+
 /// Bytes the name of a session may have.
 const SESSION_BYTES_MAX: usize = 256;
 
@@ -89,7 +92,7 @@ impl Desk {
             return Ok(());
         }
         if self.open_id(reader).await?.is_none() {
-            self.need_not_last().await?;
+            self.tenant.need_not_last().await?;
         }
         let agent = reader.agent.clone();
         let note = match SHOWN_MAX < entries.len() {
@@ -184,7 +187,7 @@ impl Desk {
             (None, Some(session)) => name::conversation(&reader.agent, session),
             (None, None) => return Ok(None),
         };
-        let is_open = self.is_run_open(&id).await?;
+        let is_open = self.tenant.is_run_open(&id).await?;
         Ok(is_open.then_some(id))
     }
 
@@ -210,7 +213,7 @@ impl Desk {
         agent: &Actor,
         session: Option<&str>,
     ) -> Result<(), Failure> {
-        if self.is_run_open(id).await? {
+        if self.tenant.is_run_open(id).await? {
             return Ok(());
         }
         let opened = Note::Opened {
@@ -237,7 +240,34 @@ impl Desk {
 
     async fn note_reading(&mut self, reader: &Reader, note: Note) -> Result<(), Failure> {
         let id = self.run_of(reader).await?;
-        self.note_run(&id, note, &reader.agent).await
+        let is_kens = id.starts_with(name::IMPLICIT) || id.starts_with(name::CONVERSATION);
+        if !is_kens {
+            return self.note_run(&id, note, &reader.agent).await;
+        }
+        let noted = self.admitted(self.noted(note, &reader.agent))?;
+        match self.add_note(&id, &noted).await? {
+            Some(it) if KENS_NOTES_MAX < it.notes => self.begin_anew(&id, reader).await,
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Forgets the notes of a run that Ken made and that has too many: whoever reads that much may have seen everything.
+    async fn begin_anew(&mut self, id: &str, reader: &Reader) -> Result<(), Failure> {
+        self.tenant.close_run(id).await?;
+        let manner = match id.starts_with(name::IMPLICIT) {
+            true => Manner::Implicit,
+            false => Manner::Explicit,
+        };
+        let session = reader.session.as_deref();
+        self.begin_unwitnessed(id, manner, &reader.agent, session)
+            .await?;
+        let note = Note::SawEverything {
+            agent: reader.agent.clone(),
+            how: How::Pull,
+        };
+        let noted = self.noted(note, &reader.agent);
+        self.add_note(id, &noted).await?;
+        Ok(())
     }
 }
 

@@ -58,6 +58,7 @@ enum Known {
 /// Takes down what somebody found out.
 pub async fn record(desk: &mut Desk, it: Recording) -> Result<Recorded, Failure> {
     desk.needs(Role::Agent, "recording an entry")?;
+    desk.check_author(&it.reader.agent)?;
     desk.lock().await?;
     let says = desk.entries_saying(&it.statement).await?;
     match desk.known(&it.reader, &it.statement, &says).await? {

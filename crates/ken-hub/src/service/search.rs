@@ -115,6 +115,7 @@ pub async fn search(desk: &mut Desk, question: Question) -> Result<Found, Failur
         portion,
         reader,
     } = question;
+    desk.check_reader(&reader).await?;
     if search.thread.is_none() {
         let run = desk.open_run_of(&reader).await?;
         search.thread = run.and_then(|it| it.thread);
@@ -142,6 +143,7 @@ pub async fn search_kept(
     portion: Portion,
     keep: impl Fn(&Hit) -> bool,
 ) -> Result<Page, Failure> {
+    desk.check_reader(reader).await?;
     let Answer { mut hits, .. } = desk.answer(search).await?;
     hits.retain(keep);
     let page = portion.page(&hits);
@@ -208,7 +210,7 @@ impl Desk {
         ids: &[EntryId],
         workspace: &Workspace,
     ) -> Result<BTreeMap<EntryId, BTreeSet<EntryId>>, Failure> {
-        let mut against = self.contradicting(ids).await?;
+        let mut against = self.tenant.contradicting(ids).await?;
         let open = workspace.open_contradictions();
         for id in ids {
             if let Some(others) = open.get(id) {

@@ -3,10 +3,12 @@
 //! A copy carries the claim and how it is filed. What it rests on (anchors, steps, conditions, citations) is about one
 //! repository and stays there, and so does what came of using it: trust does not rise by copying.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ken_core::content::Scope;
-use ken_core::entry::{Entry, Tallies};
+use ken_core::entry::{Created, Entry, Tallies};
 use ken_core::id::EntryId;
-use ken_core::promotion::exported;
+use ken_core::promotion::{exported, origin_of_copy};
 use ken_core::workspace::Workspace;
 use pgvector::HalfVector;
 
@@ -26,15 +28,43 @@ pub(super) fn is_for_all(entry: &Entry) -> bool {
         && entry.approvals.iter().any(|it| covers(&it.covers))
 }
 
-/// Returns what of an entry may leave its workspace.
+/// Returns what of an entry may leave its workspace, each field by name: what is added to entries later stays.
 fn copy_of(entry: &Entry) -> Entry {
+    let created = entry.created.as_ref().map(|it| Created {
+        event: it.event,
+        at: it.at,
+        by: it.by.clone(),
+        kind: it.kind,
+        origin: origin_of_copy(it.origin),
+        schema_version: it.schema_version.clone(),
+        slug: it.slug.clone(),
+        alias: None,
+        thread: None,
+        run: None,
+        promoted_from: Vec::new(),
+        copied_from: None,
+    });
     Entry {
+        id: entry.id,
+        created,
         content: entry.content.as_ref().map(exported),
+        revision: entry.revision.clone(),
+        concurrent: Vec::new(),
+        status: entry.status.clone(),
+        scope: entry.scope.clone(),
         citations: Vec::new(),
+        confirmation: entry.confirmation.clone(),
+        archived: None,
+        retracted: None,
+        quarantine: Vec::new(),
         links: Vec::new(),
-        overlays: std::collections::BTreeMap::new(),
+        overlays: BTreeMap::new(),
+        merged_from: BTreeSet::new(),
+        merged_into: None,
+        superseded_by: None,
+        approvals: Vec::new(),
         tallies: Tallies::default(),
-        ..entry.clone()
+        history: entry.history.clone(),
     }
 }
 

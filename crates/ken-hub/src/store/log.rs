@@ -5,6 +5,7 @@ use ken_core::id::EventId;
 use ken_remote::wire::Cursor;
 
 use super::append::cursor;
+use super::read::EVENTS_MAX;
 use super::settle::parse;
 use super::{StoreError, column, event_id, uuid};
 use crate::database::Tenant;
@@ -109,7 +110,8 @@ impl Tenant {
         }
     }
 
-    /// Returns the events of a type that are not older than `since`, a clock reading's beginning, in canonical order.
+    /// Returns the events of a type that are not older than `since`, a clock reading's beginning, in canonical order; of
+    /// more than [`EVENTS_MAX`] the latest.
     pub async fn of_type(
         &mut self,
         type_name: &str,
@@ -117,13 +119,18 @@ impl Tenant {
     ) -> Result<Vec<Recorded>, StoreError> {
         let key = self.key();
         let query = "SELECT line FROM ken.events
-             WHERE workspace_id = $1 AND $2 <= at AND type = $3 AND NOT blanked ORDER BY at, id";
+             WHERE workspace_id = $1 AND $2 <= at AND type = $3 AND NOT blanked
+             ORDER BY at DESC, id DESC LIMIT $4";
         let rows = sqlx::query(query)
             .bind(key)
             .bind(since.unwrap_or(""))
             .bind(type_name)
+            .bind(EVENTS_MAX)
             .fetch_all(self.reading())
             .await?;
-        rows.iter().map(|row| parse(column(row, 0)?)).collect()
+        rows.iter()
+            .rev()
+            .map(|row| parse(column(row, 0)?))
+            .collect()
     }
 }

@@ -8,6 +8,7 @@
 //! [`Database::rebuild`]: crate::database::Database::rebuild
 //! [`Tenant`]: crate::database::Tenant
 
+mod alike;
 mod append;
 mod global;
 mod held;
@@ -20,6 +21,7 @@ mod rebuild;
 mod rows;
 mod runs;
 mod search;
+mod sessions;
 mod settle;
 mod stem;
 mod write;
@@ -35,7 +37,7 @@ use crate::database::DatabaseError;
 pub use append::{Appended, Outcome};
 pub use held::HeldEvent;
 pub use log::{Logged, Page};
-pub use read::After;
+pub use read::{After, ENTRIES_MAX, EVENTS_MAX};
 pub use runs::OpenRun;
 pub use search::{Elsewhere, Query};
 

@@ -3,6 +3,7 @@
 //! Pure: what has to be known is brought by the caller, what has to be written is returned.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
 
 use ken_core::entry::Entry;
 use ken_core::event::{Event, Recorded};
@@ -14,6 +15,12 @@ use super::StoreError;
 use super::known::{Asked, Histories, Known, OF_WORKSPACE, StoredEntry};
 use super::rows::{EntryRow, SearchRow};
 use super::settle::Settled;
+
+/// Entries that one thread folds sooner than several could be asked to.
+const ALONE_MAX: usize = 16;
+
+/// Threads one change is folded by.
+const THREADS_MAX: usize = 4;
 
 /// A change of which it is known whom it concerns.
 #[derive(Debug)]
@@ -27,6 +34,10 @@ pub(super) struct Effects {
     /// Entries that have to be folded from their events.
     refold: BTreeSet<EntryId>,
     workspace: bool,
+    /// Where among the events that are new, or not as they were, those about an entry stand.
+    now: BTreeMap<EntryId, Vec<usize>>,
+    /// Events that are not as they were.
+    left: BTreeSet<EventId>,
     histories: Histories,
     /// Whose events have to be read still.
     pub(super) missing: Vec<String>,
@@ -101,7 +112,19 @@ impl Effects {
         if workspace && !asked.whole.contains(OF_WORKSPACE) {
             missing.push(OF_WORKSPACE.to_owned());
         }
+        let changed = settled.changed.iter().map(|(left, _)| left);
+        let left = changed.chain(&settled.removed);
+        let left = left.map(|left| left.copy.event.id).collect();
+        let mut now: BTreeMap<EntryId, Vec<usize>> = BTreeMap::new();
+        let changed = settled.changed.iter().map(|(_, now)| now);
+        for (place, copy) in settled.new.iter().chain(changed).enumerate() {
+            for entry in copy.event.entries() {
+                now.entry(entry).or_default().push(place);
+            }
+        }
         Ok(Self {
+            now,
+            left,
             entries: known.entries,
             touched: asked.touched,
             histories: known.histories,
@@ -126,17 +149,9 @@ impl Effects {
         for entry in &self.absorbed {
             projection.entries.push(EntryRow::of(entry));
         }
-        for id in &self.refold {
-            let name = id.to_string();
-            let held = self.events_of(&name)?;
-            let events = held.iter().chain(self.now());
-            let entry = fold_entry(*id, events.map(|copy| &copy.event));
-            let was = match self.entries.get(id) {
-                Some(stored) => Was::Stored(stored),
-                None if self.touched.contains(&name) => Was::New,
-                None => Was::Unknown,
-            };
-            projection.take(*id, entry, was)?;
+        let refold: Vec<EntryId> = self.refold.iter().copied().collect();
+        for part in self.refolded(&refold)? {
+            projection.extend(part);
         }
         if self.workspace {
             let held = self.events_of(OF_WORKSPACE)?;
@@ -146,16 +161,58 @@ impl Effects {
         Ok((self.settled, projection))
     }
 
+    /// Folds entries, side by side where they are many.
+    fn refolded(&self, ids: &[EntryId]) -> Result<Vec<Projection>, StoreError> {
+        if ids.len() <= ALONE_MAX {
+            return Ok(vec![self.refold(ids)?]);
+        }
+        let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let each = ids.len().div_ceil(threads.min(THREADS_MAX));
+        std::thread::scope(|scope| {
+            let parts = ids.chunks(each);
+            let parts: Vec<_> = parts
+                .map(|part| scope.spawn(|| self.refold(part)))
+                .collect();
+            let done = parts.into_iter().map(|part| part.join());
+            done.map(|part| part.unwrap_or(Err(StoreError::Stopped)))
+                .collect()
+        })
+    }
+
+    fn refold(&self, ids: &[EntryId]) -> Result<Projection, StoreError> {
+        let mut projection = Projection::default();
+        for id in ids {
+            let name = id.to_string();
+            let held = self.events_of(&name)?;
+            let now = self.now.get(id).into_iter().flatten();
+            let now = now.map(|place| &self.nth(*place).event);
+            let events = held.iter().map(|copy| &copy.event).chain(now);
+            let entry = fold_entry(*id, events);
+            let was = match self.entries.get(id) {
+                Some(stored) => Was::Stored(stored),
+                None if self.touched.contains(&name) => Was::New,
+                None => Was::Unknown,
+            };
+            projection.take(*id, entry, was)?;
+        }
+        Ok(projection)
+    }
+
     /// Returns the events of an entry, or the workspace, that are as they were.
     fn events_of(&self, name: &str) -> Result<Vec<Recorded>, StoreError> {
-        let changed = self.settled.changed.iter().map(|(left, _)| left);
-        let left = changed.chain(&self.settled.removed);
-        let left: BTreeSet<EventId> = left.map(|left| left.copy.event.id).collect();
         let stored = self.histories.get(name).into_iter().flatten();
         stored
-            .filter(|(id, _)| !left.contains(id))
+            .filter(|(id, _)| !self.left.contains(id))
             .map(|(_, line)| super::settle::parse(line))
             .collect()
+    }
+
+    /// Returns the event at a place among those that are new, or not as they were.
+    fn nth(&self, place: usize) -> &Recorded {
+        match self.settled.new.get(place) {
+            Some(copy) => copy,
+            None => &self.settled.changed[place - self.settled.new.len()].1,
+        }
     }
 
     /// Returns the events that are new, or not as they were.
@@ -166,6 +223,16 @@ impl Effects {
 }
 
 impl Projection {
+    /// Takes in what was worked out beside it about other entries.
+    fn extend(&mut self, other: Self) {
+        self.entries.extend(other.entries);
+        self.searchable.extend(other.searchable);
+        self.unsearchable.extend(other.unsearchable);
+        self.gone.extend(other.gone);
+        self.global.extend(other.global);
+        self.local.extend(other.local);
+    }
+
     /// Takes in an entry that was folded again, or is no more.
     pub(super) fn take(
         &mut self,
@@ -184,9 +251,9 @@ impl Projection {
             self.local.push(id);
             return Ok(());
         };
-        // What a search reads follows from the wording alone, which most events leave as it is.
-        let is_found = old.is_some_and(|old| old.is_live() && old.content == entry.content);
-        match (entry.is_live(), is_found) {
+        // What a search reads follows from the wording, which most events leave as it is, and from whether it is in use.
+        let is_same = |old: Entry| old.is_live() == entry.is_live() && old.content == entry.content;
+        match (entry.content.is_some(), old.is_some_and(is_same)) {
             (true, true) => {}
             (true, false) => self.searchable.extend(SearchRow::of(&entry)?),
             (false, _) if was_there => self.unsearchable.push(id),

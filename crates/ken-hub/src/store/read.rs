@@ -21,6 +21,12 @@ use crate::database::{Tenant, without_nul};
 /// Candidates an ambiguous beginning lists.
 const CANDIDATES_MAX: i64 = 20;
 
+/// Events one question answers with at most.
+pub const EVENTS_MAX: i64 = 10_000;
+
+/// Entries one listing holds at most: what a repository is made for.
+pub const ENTRIES_MAX: i64 = 100_000;
+
 /// Comes after every character of an id.
 const END: char = '\u{10ffff}';
 
@@ -79,14 +85,22 @@ impl Tenant {
         row.map(|row| parse(column(&row, 0)?)).transpose()
     }
 
-    /// Returns every event of an entry in canonical order.
+    /// Returns the events of an entry in canonical order; of more than [`EVENTS_MAX`] the latest.
     pub async fn history(&mut self, id: EntryId) -> Result<Vec<Recorded>, StoreError> {
-        let histories = self.histories(&[id.to_string()]).await?;
-        let lines = histories.into_values().flatten();
-        let events = lines.map(|(_, line)| parse(&line));
-        let mut events: Vec<Recorded> = events.collect::<Result<_, _>>()?;
-        events.sort_by_key(|copy| copy.event.order());
-        Ok(events)
+        let key = self.key();
+        let query = "SELECT e.line FROM ken.subjects s
+             JOIN ken.events e ON e.workspace_id = s.workspace_id AND e.seq = s.seq
+             WHERE s.workspace_id = $1 AND s.entry = $2 ORDER BY e.at DESC, e.id DESC LIMIT $3";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(id.to_string())
+            .bind(EVENTS_MAX)
+            .fetch_all(self.reading())
+            .await?;
+        rows.iter()
+            .rev()
+            .map(|row| parse(column(row, 0)?))
+            .collect()
     }
 
     /// Returns the ids that begin with `beginning`, its letter given or not, or the one whose alias is exactly that.
@@ -128,7 +142,8 @@ impl Tenant {
         rows.iter().map(read).collect()
     }
 
-    /// Returns the entries `filter` wants that come behind `after`, newest first; no more than `limit` or the filter's.
+    /// Returns the entries `filter` wants that come behind `after`, newest first; no more than
+    /// `limit`, the filter's or [`ENTRIES_MAX`].
     pub async fn list(
         &mut self,
         filter: &Filter,
@@ -137,6 +152,7 @@ impl Tenant {
     ) -> Result<Vec<Entry>, StoreError> {
         let own = filter.limit.and_then(|limit| i64::try_from(limit).ok());
         let limits = own.into_iter().chain(limit.map(i64::from));
+        let limit = limits.fold(ENTRIES_MAX, i64::min);
         let mut query = QueryBuilder::new("SELECT json FROM ken.entries e WHERE e.workspace_id = ");
         query.push_bind(self.key());
         push_condition(&mut query, filter);
@@ -147,7 +163,7 @@ impl Tenant {
             query.push_bind(after.id.to_string()).push(")");
         }
         query.push(" ORDER BY e.created DESC, e.id DESC LIMIT ");
-        query.push_bind(limits.min());
+        query.push_bind(limit);
         let rows = query.build().fetch_all(self.reading()).await?;
         rows.iter().map(entry_of).collect()
     }

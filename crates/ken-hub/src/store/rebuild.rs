@@ -22,6 +22,9 @@ const EVENTS_AT_ONCE: i64 = 1_000;
 /// Entries folded at a time.
 const ENTRIES_AT_ONCE: i64 = 200;
 
+/// A rebuild takes as long as its log is long, and waits for somebody else who rebuilds the same workspace.
+const TIMEOUTS: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '10min'";
+
 impl Database {
     /// Makes everything that follows from a workspace's log again.
     pub async fn rebuild(
@@ -29,9 +32,20 @@ impl Database {
         organisation: OrganisationId,
         workspace: WorkspaceId,
     ) -> Result<(), StoreError> {
-        let mut tenant = self.log(organisation, workspace).await?;
-        tenant.rebuild().await?;
+        let tenant = self.rebuilding(organisation, workspace).await?;
         Ok(tenant.commit().await?)
+    }
+
+    /// Begins a transaction in which everything that follows from the log was made again; whoever commits it keeps that.
+    pub async fn rebuilding(
+        &self,
+        organisation: OrganisationId,
+        workspace: WorkspaceId,
+    ) -> Result<Tenant, StoreError> {
+        let mut tenant = self.log(organisation, workspace).await?;
+        tenant.take_time().await?;
+        tenant.rebuild().await?;
+        Ok(tenant)
     }
 
     /// Throws away what follows from a workspace's log and keeps the log; whoever reads next brings it back.
@@ -42,10 +56,35 @@ impl Database {
         organisation: OrganisationId,
         workspace: WorkspaceId,
     ) -> Result<(), StoreError> {
+        let tenant = self.evicting(organisation, workspace).await?;
+        Ok(tenant.commit().await?)
+    }
+
+    /// Begins a transaction in which a workspace was evicted; whoever commits it keeps that.
+    pub async fn evicting(
+        &self,
+        organisation: OrganisationId,
+        workspace: WorkspaceId,
+    ) -> Result<Tenant, StoreError> {
         let mut tenant = Tenant::begin_alone(self, organisation, workspace).await?;
         tenant.lock().await?;
         tenant.clear().await?;
         tenant.set_folded(None).await?;
+        Ok(tenant)
+    }
+
+    /// Brings an evicted workspace back, unless somebody did meanwhile.
+    pub(crate) async fn warm(
+        &self,
+        organisation: OrganisationId,
+        workspace: WorkspaceId,
+    ) -> Result<(), StoreError> {
+        let mut tenant = self.log(organisation, workspace).await?;
+        tenant.take_time().await?;
+        tenant.lock().await?;
+        if !tenant.row().await?.is_warm {
+            tenant.rebuild().await?;
+        }
         Ok(tenant.commit().await?)
     }
 }
@@ -84,6 +123,12 @@ impl Tenant {
         self.write_workspace(&global).await?;
         self.write_global(&global).await?;
         self.set_folded(Some(head)).await
+    }
+
+    /// Lets the statements of this transaction take as long as they must.
+    async fn take_time(&mut self) -> Result<(), StoreError> {
+        sqlx::raw_sql(TIMEOUTS).execute(self.connection()).await?;
+        Ok(())
     }
 
     async fn head(&mut self) -> Result<i64, StoreError> {

@@ -45,6 +45,7 @@ pub(super) struct EntryRow {
 #[derive(Debug)]
 pub(super) struct SearchRow {
     pub(super) entry: String,
+    pub(super) live: bool,
     /// Its words, those of its tags and those of the places it is about.
     pub(super) words: Lexemes,
     pub(super) paths: String,
@@ -100,8 +101,13 @@ impl SearchRow {
         words.add(&places.join(" "), Part::Places);
         Ok(Some(Self {
             entry: entry.id.to_string(),
+            live: entry.is_live(),
             words,
-            vector: vector_of(&format!("{said} {filed}"))?,
+            // What is laid aside is only recognised when somebody says it again.
+            vector: match entry.is_live() {
+                true => vector_of(&format!("{said} {filed}"))?,
+                false => None,
+            },
             paths: without_nul(&paths.join(BETWEEN_PATHS)),
         }))
     }

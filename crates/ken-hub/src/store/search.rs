@@ -29,6 +29,9 @@ const QUERY_BYTES_MAX: usize = 16 << 10;
 /// Entries taken from each side of an organisation-wide search.
 const PER_SIDE: i64 = 200;
 
+/// Entries of an organisation that are all compared; from there on the graph is quicker and misses hardly any.
+const EXACT_MAX: i64 = 5_000;
+
 /// How two lists of words are compared, with `read` (entry, words, length, has_some, cosine, anchored, wanted) and `asked` (ord,
 /// query, times) in front and `$blend` behind: BM25, with `ts_rank` for how often and where a word stands. A word tells the
 /// more, the fewer entries have it; what part of the query an entry covers is counted by that.
@@ -66,14 +69,16 @@ macro_rules! ranked {
 
 /// The whole question to an organisation. Both keys of an entry are one name while entries are compared, so that what
 /// compares them need not know that they come from several workspaces.
-const GLOBAL: &str = concat!(
+macro_rules! global {
+    ($near:literal) => {
+        concat!(
     "WITH asked AS (
     SELECT ord, word::tsquery AS query, times::float8
     FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS u (word, times, ord)
 ), found AS MATERIALIZED (
     (SELECT s.workspace_id, s.entry FROM ken.global_entries s
      WHERE s.organisation_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.vector IS NOT NULL
-     ORDER BY s.vector <=> $5::halfvec LIMIT $8)
+     ORDER BY ", $near, " LIMIT $8)
     UNION
     (SELECT s.workspace_id, s.entry FROM ken.global_entries s
      WHERE s.organisation_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.words @@ $7::tsquery
@@ -94,7 +99,15 @@ FROM (
 ) AS best JOIN ken.global_entries s ON s.organisation_id = $3
     AND s.workspace_id = split_part(best.entry, ' ', 1)::uuid AND s.entry = split_part(best.entry, ' ', 2)
 ORDER BY relevance DESC, best.entry"
-);
+        )
+    };
+}
+
+/// Walks the graph of all organisations' entries.
+const GLOBAL: &str = global!("s.vector <=> $5::halfvec");
+
+/// Compares every entry of the organisation: what the graph cannot help with is written so that it does not.
+const GLOBAL_EXACT: &str = global!("0 + (s.vector <=> $5::halfvec)");
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -179,8 +192,26 @@ impl Asked {
 impl Tenant {
     /// Returns the entries of the workspace that may answer `query`: those of its paths first, then the best.
     pub async fn candidates(&mut self, query: &Query<'_>) -> Result<Vec<Candidate>, StoreError> {
+        let rows = self.found("", query).await?;
+        rows.iter().map(candidate).collect()
+    }
+
+    /// Returns how the server goes about [`Self::candidates`], in its own words; for measurements.
+    #[doc(hidden)]
+    pub async fn explain_candidates(&mut self, query: &Query<'_>) -> Result<String, StoreError> {
+        let rows = self.found("EXPLAIN (ANALYZE, BUFFERS) ", query).await?;
+        let lines: Result<Vec<String>, StoreError> =
+            rows.iter().map(|row| column(row, 0)).collect();
+        Ok(lines?.join("\n"))
+    }
+
+    async fn found(
+        &mut self,
+        before: &'static str,
+        query: &Query<'_>,
+    ) -> Result<Vec<PgRow>, StoreError> {
         let asked = Asked::new(query.text)?;
-        let mut sql = QueryBuilder::new("");
+        let mut sql = QueryBuilder::new(before);
         asked.push_words(&mut sql);
         sql.push(", read AS MATERIALIZED (SELECT s.entry, s.words, s.length, s.words @@ ");
         sql.push_bind(asked.any()).push("::tsquery AS has_some, ");
@@ -196,7 +227,8 @@ impl Tenant {
             false => drop(sql.push(", true AS wanted FROM ken.searchable s")),
         }
         let key = self.key();
-        sql.push(" WHERE s.workspace_id = ").push_bind(key);
+        sql.push(" WHERE s.live AND s.workspace_id = ")
+            .push_bind(key);
         sql.push(")").push(ranked!());
         sql.push(
             " SELECT e.json, keywords, coverage, cosine, relevance, anchored FROM (SELECT *, ",
@@ -210,8 +242,7 @@ impl Tenant {
         sql.push(") AS best JOIN ken.entries e ON e.workspace_id = ")
             .push_bind(key);
         sql.push(" AND e.id = best.entry ORDER BY anchored DESC, relevance DESC, entry");
-        let rows = sql.build().fetch_all(self.reading()).await?;
-        rows.iter().map(candidate).collect()
+        Ok(sql.build().fetch_all(self.reading()).await?)
     }
 
     /// Returns what other workspaces of the organisation know that may answer `query`, the best first.
@@ -246,7 +277,19 @@ async fn global(
     query: &Query<'_>,
 ) -> Result<Vec<Elsewhere>, StoreError> {
     let asked = Asked::new(query.text)?;
-    let rows = sqlx::query(GLOBAL)
+    // One graph holds every organisation's entries, and a small one's are few among many: those are all compared.
+    let few = "SELECT count(*) <= $2 FROM (
+        SELECT FROM ken.global_entries WHERE organisation_id = $1 LIMIT $2 + 1) AS counted";
+    let few = sqlx::query(few)
+        .bind(organisation.0)
+        .bind(EXACT_MAX)
+        .fetch_one(&mut *connection)
+        .await?;
+    let question = match column(&few, 0)? {
+        true => GLOBAL_EXACT,
+        false => GLOBAL,
+    };
+    let rows = sqlx::query(question)
         .bind(&asked.words)
         .bind(&asked.times)
         .bind(organisation.0)

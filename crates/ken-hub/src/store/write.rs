@@ -37,11 +37,11 @@ WITH logged AS (
         retracted = excluded.retracted, tombstone = excluded.tombstone, global = excluded.global,
         tags = excluded.tags, json = excluded.json
 ), found AS (
-    INSERT INTO ken.searchable (workspace_id, entry, words, length, paths, model, vector)
-    SELECT $1, entry, words, length, string_to_array(paths, $33), $34, vector
-    FROM unnest($28::text[], $29::tsvector[], $30::integer[], $31::text[], $32::halfvec[])
-        AS u (entry, words, length, paths, vector)
-    ON CONFLICT (workspace_id, entry) DO UPDATE SET words = excluded.words, length = excluded.length,
+    INSERT INTO ken.searchable (workspace_id, entry, live, words, length, paths, model, vector)
+    SELECT $1, entry, live, words, length, string_to_array(paths, $33), $34, vector
+    FROM unnest($28::text[], $39::boolean[], $29::tsvector[], $30::integer[], $31::text[], $32::halfvec[])
+        AS u (entry, live, words, length, paths, vector)
+    ON CONFLICT (workspace_id, entry) DO UPDATE SET live = excluded.live, words = excluded.words, length = excluded.length,
         paths = excluded.paths, model = excluded.model, vector = excluded.vector
 )
 UPDATE ken.workspaces SET head = $35, folded = $35, events = events + $36, bytes = bytes + $37, 
@@ -204,6 +204,7 @@ impl Tenant {
             .bind(log.count() - fewer.events)
             .bind(log.bytes - fewer.bytes)
             .bind(millis(now()))
+            .bind(found.iter().map(|row| row.live).collect::<Vec<_>>())
             .execute(self.connection())
             .await?;
         Ok(())

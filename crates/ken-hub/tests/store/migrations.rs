@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use crate::world::World;
 
 /// What each version brought, filled with two tenants' rows; the owner is a superuser here and sees everything.
-const FILL: [&str; 5] = [
+const FILL: [&str; 7] = [
     "INSERT INTO ken.organisations (id, name, created_at) SELECT o, 'o' || n, 1 FROM tenants;
      INSERT INTO ken.workspaces (organisation_id, id, name, created_at) SELECT o, w, 'w', 1 FROM tenants;
      INSERT INTO ken.tokens VALUES ((SELECT min(o::text)::uuid FROM tenants), gen_random_uuid(), 'h', 'n', 'agent:x', 'agent', NULL, 1);
@@ -22,13 +22,15 @@ const FILL: [&str; 5] = [
      INSERT INTO ken.moved SELECT w, 1000, gen_random_uuid() FROM tenants;",
     "INSERT INTO ken.entries SELECT w, 'L-0000000' || s, 'semantic', 'learning', 'candidate', NULL, NULL, '2026', '2026',
          true, true, false, false, false, false, '{a,b/c}', '{}' FROM tenants, generate_series(0, 9) s;
-     INSERT INTO ken.searchable SELECT w, 'L-0000000' || s, to_tsvector('ken.words', 'charging twice'), 2, '{src/a.rs}', 'm', NULL
+     INSERT INTO ken.searchable SELECT w, 'L-0000000' || s, true, to_tsvector('ken.words', 'charging twice'), 2, '{src/a.rs}', 'm', NULL
          FROM tenants, generate_series(0, 9) s;
      INSERT INTO ken.workspace_states SELECT w, '{}' FROM tenants;",
     "INSERT INTO ken.global_entries SELECT o, w, 'L-00000000', '{}', to_tsvector('ken.words', 'charging'), 1, 'm', NULL FROM tenants;",
     "INSERT INTO ken.runs SELECT w, 'r', 'agent:x', 1 FROM tenants;
      INSERT INTO ken.run_notes SELECT w, 'r', 1, 'note' FROM tenants;
      INSERT INTO ken.held SELECT w, gen_random_uuid(), '', 'why', 'agent:x', 1 FROM tenants;",
+    "SELECT ken.organisation_named('o1');",
+    "INSERT INTO ken.sessions SELECT w, 'hash', 'L-00000000', 1 FROM tenants;",
 ];
 
 const TENANTS: &str = "CREATE TABLE tenants AS SELECT gen_random_uuid() AS o, gen_random_uuid() AS w, n FROM generate_series(1, 2) n";

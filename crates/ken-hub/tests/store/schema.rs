@@ -102,7 +102,7 @@ fn sources() -> Vec<(String, String)> {
             let path = found.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else {
+            } else if path.extension().is_some_and(|it| it == "rs" || it == "sql") {
                 let text = std::fs::read_to_string(&path).unwrap();
                 files.push((path.display().to_string(), text));
             }

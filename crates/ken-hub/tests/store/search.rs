@@ -333,6 +333,8 @@ fn promoted(seed: u64, statement: &str) -> (EntryId, Vec<Recorded>, Scribe) {
     scribe.by("agent:finder/1");
     let (entry, proposal) = scribe.propose_with(Kind::Learning, statement, |data| {
         data.scope = Scope::Global;
+        data.alias = Some("secret-alias".parse().unwrap());
+        data.thread = Some("secret-thread".parse().unwrap());
         data.content.tags = ["payments".parse().unwrap()].into();
         data.content.evidence = vec![
             "src/secret/place.rs"
@@ -350,7 +352,7 @@ fn approving(entry: EntryId, covers: EventId) -> Body {
     Body::ApprovalGranted(ApprovalGranted {
         entry,
         artifact: "digest".parse().unwrap(),
-        signature: None,
+        signature: Some("signature of ann".to_owned()),
         covers: vec![covers],
     })
 }
@@ -359,7 +361,7 @@ fn approving(entry: EntryId, covers: EventId) -> Body {
 fn the_organisation_is_shown_what_was_approved_without_what_it_rests_on() {
     let world = World::new();
     let (from, to) = (world.workspace("from"), world.workspace("to"));
-    let (entry, copies, mut scribe) = promoted(5, "Retrying a payment needs an idempotency key");
+    let (entry, copies, _) = promoted(5, "Retrying a payment needs an idempotency key");
     let asked = Asked::new("idempotency of payments");
     append(&from, &copies[..1]);
     assert_eq!(asked.elsewhere(&to), [], "nobody approved it");
@@ -372,6 +374,7 @@ fn the_organisation_is_shown_what_was_approved_without_what_it_rests_on() {
     );
     let shown = serde_json::to_string(&found[0].candidate.entry).unwrap();
     assert!(!shown.contains("secret"), "{shown}");
+    assert!(!shown.contains("signature"), "{shown}");
     assert!(0.5 < found[0].candidate.coverage);
     assert_eq!(
         asked.elsewhere(&from),
@@ -405,8 +408,16 @@ fn the_organisation_is_shown_what_was_approved_without_what_it_rests_on() {
     assert_eq!(asked.elsewhere(&to).len(), 1);
     from.evict();
     assert_eq!(asked.elsewhere(&to).len(), 1);
+}
 
-    // Reworded, it waits for the next approval; revoked, it is gone with its author, and comes back with them.
+#[test]
+fn what_is_reworded_waits_for_the_next_approval_and_what_is_revoked_is_gone() {
+    let world = World::new();
+    let (from, to) = (world.workspace("from"), world.workspace("to"));
+    let (entry, copies, mut scribe) = promoted(5, "Retrying a payment needs an idempotency key");
+    let asked = Asked::new("idempotency of payments");
+    append(&from, &copies);
+    assert_eq!(asked.elsewhere(&to).len(), 1);
     let rewording = scribe.about(
         entry,
         Body::Revised(Revised {
@@ -467,4 +478,52 @@ fn the_graph_serves_a_search_among_many() {
         let plan = plan.join("\n");
         assert!(plan.contains("global_entries_vector"), "{plan}");
     });
+}
+
+#[test]
+fn what_was_said_before_is_recognised_inflected_laid_aside_and_whatever_its_fields_hold() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    let mut scribe = Scribe::new(4);
+    let (live, one) = scribe.propose("Retrying payments needs idempotency keys");
+    let (aside, two) =
+        scribe.propose_with(Kind::Learning, "A retried payment charges twice", |data| {
+            data.schema_version = "1\0".to_owned();
+        });
+    let (_, other) = scribe.propose("Dates are in the reader's own time zone");
+    let archiving = scribe.about(
+        aside,
+        Body::Archived(Archived {
+            because: ArchiveReason::Manual,
+            rests_on: None,
+        }),
+    );
+    append(&workspace, &[one, two, other, archiving]);
+    for text in ["retries of payments", "a payment is retried", "PAYMENTS"] {
+        let like = workspace.ask(async |tenant| tenant.worded_like(text, 10).await);
+        let mut found: Vec<EntryId> = like.unwrap().iter().map(|it| it.id).collect();
+        found.sort();
+        let mut wanted = [live, aside];
+        wanted.sort();
+        assert_eq!(found, wanted, "{text}");
+    }
+    let none = workspace.ask(async |tenant| tenant.worded_like("?!", 10).await);
+    assert_eq!(none.unwrap(), []);
+    assert!(!ids(&Asked::new("payments retried").of(&workspace)).contains(&aside));
+}
+
+#[test]
+fn a_small_organisation_among_large_ones_finds_all_of_its_own() {
+    let world = World::new();
+    let (from, to) = (world.workspace("from"), world.workspace("to"));
+    let sql = "INSERT INTO ken.organisations (id, name, created_at) VALUES (gen_random_uuid(), 'large', 0);
+        INSERT INTO ken.global_entries SELECT o.id, gen_random_uuid(), 'L-00000000', '{}', '', 1, 'm',
+            (SELECT array_agg(random() - 0.5 + (n + g) * 0)::halfvec FROM generate_series(1, 256) g)
+        FROM ken.organisations o, generate_series(1, 500) n WHERE name = 'large'";
+    world.bare.sql(sql);
+    let (entry, copies, _) = promoted(5, "Retrying a payment needs an idempotency key");
+    append(&from, &copies);
+    let found = Asked::new("how often may money be taken").elsewhere(&to);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].candidate.entry.id, entry);
 }

@@ -28,6 +28,7 @@ fn fill(workspace: &Blocking, seed: u64) {
                 "INSERT INTO ken.orders VALUES ($1, gen_random_uuid(), gen_random_uuid())",
                 "INSERT INTO ken.remembered VALUES ($1, gen_random_uuid())",
                 "INSERT INTO ken.moved VALUES ($1, 1000, gen_random_uuid())",
+                "INSERT INTO ken.sessions VALUES ($1, 'hash', '*', 0)",
             ] {
                 sqlx::query(insert).bind(key).execute(tenant.connection()).await?;
             }
@@ -113,6 +114,7 @@ fn a_tenant_neither_sees_nor_writes_what_is_anothers() {
             "INSERT INTO ken.remembered VALUES ($1, gen_random_uuid())",
             "INSERT INTO ken.moved VALUES ($1, 99, gen_random_uuid())",
             "INSERT INTO ken.workspace_states VALUES ($1, '{}')",
+            "INSERT INTO ken.sessions VALUES ($1, 'hash', '*', 0)",
             "INSERT INTO ken.runs VALUES ($1, 'x', 'x', 0)",
             "INSERT INTO ken.held VALUES ($1, gen_random_uuid(), '', '', '', 0)",
             "INSERT INTO ken.audit VALUES ($1, gen_random_uuid(), 0, '', '', '', '')",

@@ -1,6 +1,7 @@
 //! Writers beside each other: every event once, places without a gap, and the fold of all of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ken_core::event::Recorded;
 use ken_core::store::Store as _;
@@ -124,5 +125,70 @@ fn readers_of_a_workspace_that_is_evicted_again_and_again_always_see_it_whole() 
         for reader in readers {
             reader.await.unwrap();
         }
+    });
+}
+
+/// Returns how many rows were ever written to the tables of entries; counted when connections end.
+fn entries_written(world: &World) -> u64 {
+    world.runtime.block_on(world.database.pool().close());
+    let sql = "SELECT coalesce(sum(n_tup_ins), 0) FROM pg_stat_user_tables WHERE schemaname = 'ken' AND relname ~ '^entries_'";
+    world.bare.sql(sql).trim().parse().unwrap()
+}
+
+#[test]
+fn however_many_wait_for_an_evicted_workspace_it_is_rebuilt_once() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    let copies = proposals(1, 20);
+    workspace
+        .ask(async |tenant| tenant.append(copies.clone()).await)
+        .unwrap();
+    workspace.evict();
+    let hash = laws::state_of(&copies, &[]).hash();
+    workspace.wait(async {
+        let mut readers = tokio::task::JoinSet::new();
+        // More than there are connections: those who wait hold none.
+        for _ in 0..40 {
+            let workspace = workspace.clone();
+            readers.spawn(async move {
+                let mut tenant = workspace.tenant().await;
+                let state = tenant.state().await.unwrap();
+                tenant.commit().await.unwrap();
+                state.hash()
+            });
+        }
+        assert!(readers.join_all().await.iter().all(|it| *it == hash));
+    });
+    assert_eq!(
+        entries_written(&world),
+        2 * 20,
+        "written once, and rebuilt once"
+    );
+}
+
+#[test]
+fn a_rebuild_goes_on_when_nobody_waits_for_it_any_more() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    workspace
+        .ask(async |tenant| tenant.append(proposals(1, 300)).await)
+        .unwrap();
+    workspace.evict();
+    workspace.wait(async {
+        let (database, organisation) = (&world.database, world.organisation);
+        for _ in 0..500 {
+            // No rebuild of three hundred entries is that quick.
+            let impatient = database.tenant(organisation, workspace.workspace);
+            let _ = tokio::time::timeout(Duration::from_millis(10), impatient).await;
+            let mut log = database
+                .log(organisation, workspace.workspace)
+                .await
+                .unwrap();
+            if log.row().await.unwrap().is_warm {
+                return;
+            }
+            log.rollback().await.unwrap();
+        }
+        panic!("nobody brought it back");
     });
 }

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Reading, check_text, desk, places, work};
+use super::{Reading, check_text, desk, in_query, places, work};
 use crate::api::App;
 use crate::api::body::InQuery;
 use crate::api::caller::{InWorkspace, Reads};
@@ -82,7 +82,7 @@ async fn get_briefing(
     it: InWorkspace<Reads>,
     InQuery(asked): InQuery<For>,
 ) -> Result<Json<BriefingTold>, Problem> {
-    check_text("task", &asked.task, QUERY_BYTES_MAX)?;
+    in_query(check_text("task", &asked.task, QUERY_BYTES_MAX))?;
     let paths = asked.paths.split(',').map(str::trim);
     let paths = paths.filter(|it| !it.is_empty()).map(ToOwned::to_owned);
     let reading = Reading {
@@ -91,9 +91,9 @@ async fn get_briefing(
         session: asked.session,
     };
     let briefing = Briefing {
-        reader: reading.reader(&it.caller.actor)?,
-        paths: places(paths.collect())?,
-        role: work(asked.role.as_deref())?,
+        reader: in_query(reading.reader(&it.caller.actor))?,
+        paths: in_query(places(paths.collect()))?,
+        role: in_query(work(asked.role.as_deref()))?,
         task: asked.task,
     };
     let mut desk = desk(&app, it).await?;

@@ -17,12 +17,12 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Reading, all_parsed, check_text, desk, parsed};
+use super::{Reading, all_parsed, check_text, desk, in_query, parsed};
 use crate::api::App;
 use crate::api::body::{InPath, InQuery, JsonBody};
 use crate::api::caller::{InWorkspace, Reads, Records};
 use crate::api::page::{self, Page};
-use crate::api::problem::{Kind as Trouble, Problem};
+use crate::api::problem::{Kind as Trouble, MEDIA_TYPE, Problem, ProblemBody};
 use crate::service::{self, Recorded, Recording};
 use crate::store::After;
 
@@ -223,11 +223,11 @@ async fn list_entries(
     InQuery(listed): InQuery<Listed>,
 ) -> Result<Json<Page<EntryTold>>, Problem> {
     let filter = Filter {
-        kind: parsed::<Kind>("kind", listed.kind.as_deref())?,
-        memory: parsed::<Memory>("memory", listed.memory.as_deref())?,
-        status: parsed::<Status>("status", listed.status.as_deref())?,
-        tag: parsed("tag", listed.tag.as_deref())?,
-        lens: parsed("lens", listed.lens.as_deref())?,
+        kind: in_query(parsed::<Kind>("kind", listed.kind.as_deref()))?,
+        memory: in_query(parsed::<Memory>("memory", listed.memory.as_deref()))?,
+        status: in_query(parsed::<Status>("status", listed.status.as_deref()))?,
+        tag: in_query(parsed("tag", listed.tag.as_deref()))?,
+        lens: in_query(parsed("lens", listed.lens.as_deref()))?,
         shelf: match listed.shelf {
             ShelfName::Live => Shelf::Live,
             ShelfName::Archived => Shelf::Archived,
@@ -242,7 +242,7 @@ async fn list_entries(
         agent: listed.agent,
         session: listed.session,
     };
-    let reader = reading.reader(&it.caller.actor)?;
+    let reader = in_query(reading.reader(&it.caller.actor))?;
     let mut desk = desk(&app, it).await?;
     let listing = service::list(&mut desk, &reader, &filter, after.as_ref(), listed.limit).await?;
     desk.finish().await?;
@@ -259,14 +259,16 @@ async fn list_entries(
     security(("token" = ["reader"])), params(
         ("workspace" = String, Path, description = "Its name or its id."),
         ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias."), Reading),
-    responses((status = 200, description = "The entry.", body = EntryTold)))]
+    responses(
+        (status = 200, description = "The entry.", body = EntryTold),
+        (status = 409, description = "Several ids begin so.", body = ProblemBody, content_type = MEDIA_TYPE)))]
 async fn get_entry(
     State(app): State<App>,
     it: InWorkspace<Reads>,
     InPath((_, wanted)): InPath<(String, String)>,
     InQuery(reading): InQuery<Reading>,
 ) -> Result<Json<EntryTold>, Problem> {
-    let reader = reading.reader(&it.caller.actor)?;
+    let reader = in_query(reading.reader(&it.caller.actor))?;
     let mut desk = desk(&app, it).await?;
     let told = service::entry(&mut desk, &reader, &wanted).await?;
     desk.finish().await?;
@@ -286,14 +288,16 @@ async fn get_entry(
     tag = "knowledge", security(("token" = ["reader"])), params(
         ("workspace" = String, Path, description = "Its name or its id."),
         ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias."), Reading),
-    responses((status = 200, description = "Its events.", body = Page<EventTold>)))]
+    responses(
+        (status = 200, description = "Its events.", body = Page<EventTold>),
+        (status = 409, description = "Several ids begin so.", body = ProblemBody, content_type = MEDIA_TYPE)))]
 async fn get_history(
     State(app): State<App>,
     it: InWorkspace<Reads>,
     InPath((_, wanted)): InPath<(String, String)>,
     InQuery(reading): InQuery<Reading>,
 ) -> Result<Json<Page<EventTold>>, Problem> {
-    let reader = reading.reader(&it.caller.actor)?;
+    let reader = in_query(reading.reader(&it.caller.actor))?;
     let mut desk = desk(&app, it).await?;
     let history = service::history(&mut desk, &reader, &wanted).await?;
     desk.finish().await?;

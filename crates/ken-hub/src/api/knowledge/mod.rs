@@ -61,6 +61,14 @@ impl Reading {
     }
 }
 
+/// Says of what is wrong in an address that the request cannot be read: there is no body that could make sense.
+fn in_query<T>(read: Result<T, Problem>) -> Result<T, Problem> {
+    read.map_err(|problem| match problem.kind() == Kind::Invalid {
+        true => Problem::new(Kind::Malformed, problem.detail()),
+        false => problem,
+    })
+}
+
 /// Begins to work in the workspace of a request.
 async fn desk<N>(app: &App, it: InWorkspace<N>) -> Result<Desk, Problem> {
     Ok(Desk::begin(&app.database, &app.house(), it.caller, it.workspace).await?)
@@ -152,6 +160,8 @@ impl From<Failure> for Problem {
             Failure::Forbidden { .. } | Failure::PersonNeeded { .. } => {
                 Self::new(Kind::Forbidden, format!("{told}; ask a curator"))
             }
+            Failure::NotYours { .. } => Self::new(Kind::Forbidden, told),
+            Failure::Quota { .. } => Self::new(Kind::Quota, told),
             Failure::Refused(_) | Failure::Turned(_) => Self::new(Kind::Refused, told),
             Failure::Usage(_) => Self::invalid(told),
             Failure::NotFound { what, .. } => Self::not_found(what),

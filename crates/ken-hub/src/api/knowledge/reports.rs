@@ -12,11 +12,11 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Reading, desk, parsed};
+use super::{Reading, desk, in_query, parsed};
 use crate::api::App;
 use crate::api::body::{InPath, InQuery};
 use crate::api::caller::{InWorkspace, Reads};
-use crate::api::problem::Problem;
+use crate::api::problem::{MEDIA_TYPE, Problem, ProblemBody};
 use crate::service::{self, Outcomes, Period};
 
 /// Of which period.
@@ -110,7 +110,8 @@ async fn get_outcomes(
     it: InWorkspace<Reads>,
     InQuery(of): InQuery<OfPeriod>,
 ) -> Result<Json<OutcomesTold>, Problem> {
-    let period: Period = parsed("period", of.period.as_deref())?.unwrap_or_default();
+    let period: Option<Period> = in_query(parsed("period", of.period.as_deref()))?;
+    let period = period.unwrap_or_default();
     let mut desk = desk(&app, it).await?;
     let outcomes = service::outcomes(&mut desk, period).await?;
     desk.finish().await?;
@@ -131,7 +132,7 @@ async fn get_lifts(
     it: InWorkspace<Reads>,
     InQuery(reading): InQuery<Reading>,
 ) -> Result<Json<LiftsTold>, Problem> {
-    let reader = reading.reader(&it.caller.actor)?;
+    let reader = in_query(reading.reader(&it.caller.actor))?;
     let mut desk = desk(&app, it).await?;
     let lifts = service::lift(&mut desk, &reader).await?;
     desk.finish().await?;
@@ -148,14 +149,16 @@ async fn get_lifts(
     security(("token" = ["reader"])), params(
         ("workspace" = String, Path, description = "Its name or its id."),
         ("entry" = String, Path, description = "Its id, an unambiguous beginning, or its alias."), Reading),
-    responses((status = 200, description = "What it is worth.", body = LiftTold)))]
+    responses(
+        (status = 200, description = "What it is worth.", body = LiftTold),
+        (status = 409, description = "Several ids begin so.", body = ProblemBody, content_type = MEDIA_TYPE)))]
 async fn get_lift(
     State(app): State<App>,
     it: InWorkspace<Reads>,
     InPath((_, wanted)): InPath<(String, String)>,
     InQuery(reading): InQuery<Reading>,
 ) -> Result<Json<LiftTold>, Problem> {
-    let reader = reading.reader(&it.caller.actor)?;
+    let reader = in_query(reading.reader(&it.caller.actor))?;
     let mut desk = desk(&app, it).await?;
     let (id, worth) = service::lift_of(&mut desk, &reader, &wanted).await?;
     desk.finish().await?;

@@ -214,7 +214,7 @@ fn value(object: &impl Serialize) -> Result<Value, Problem> {
 /// Lists runs.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/runs", operation_id = "list_runs", tag = "runs",
     security(("token" = ["reader"])), params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 200, description = "Open runs and the last two hundred that ended.", body = RunsTold)))]
+    responses((status = 200, description = "The fifty oldest open runs, and up to two hundred that ended in the last ninety days.", body = RunsTold)))]
 async fn list_runs(
     State(app): State<App>,
     it: InWorkspace<Reads>,

@@ -40,6 +40,8 @@ pub(super) struct FitTold {
     id: String,
     kind: &'static str,
     statement: String,
+    /// The digest of what is approved.
+    artifact: String,
     /// The mean of its posterior.
     confidence: f64,
     /// Who found it again: agents that had not seen it, and people.
@@ -64,14 +66,13 @@ pub(super) struct WaitingTold {
 }
 
 /// What somebody brings to approve an entry.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"artifact": "b3:…"}))]
 pub(super) struct Approval {
-    /// The digest of what they read: refused where it reads otherwise now.
-    #[serde(default)]
-    #[schema(nullable = false, max_length = 128)]
-    artifact: Option<String>,
+    /// The digest of what they read, as it stands in the queue: refused where it reads otherwise now.
+    #[schema(max_length = 128)]
+    artifact: String,
     /// An SSH signature over it, for repositories that ask for one.
     #[serde(default)]
     #[schema(nullable = false, max_length = 8192)]
@@ -139,6 +140,7 @@ async fn list_promotions(
         id: it.entry.id.to_string(),
         kind: it.entry.kind().map_or("", Kind::name),
         statement: it.entry.said().to_owned(),
+        artifact: it.artifact.clone(),
         confidence: it.facts.posterior.mean(),
         independent: it.facts.confirmation.independent,
         by_people: it.facts.confirmation.manual,
@@ -176,9 +178,9 @@ async fn approve_promotion(
     InPath((_, wanted)): InPath<(String, String)>,
     JsonBody(body): JsonBody<Approval>,
 ) -> Result<Json<EntryTold>, Problem> {
-    for (name, text) in [("artifact", &body.artifact), ("signature", &body.signature)] {
-        check_text(name, text.as_deref().unwrap_or_default(), TEXT_BYTES_MAX)?;
-    }
+    check_text("artifact", &body.artifact, TEXT_BYTES_MAX)?;
+    let signature = body.signature.as_deref().unwrap_or_default();
+    check_text("signature", signature, TEXT_BYTES_MAX)?;
     let approving = Approving {
         artifact: body.artifact,
         signature: body.signature,

@@ -62,10 +62,7 @@ impl Desk {
         touched: &[Touched],
     ) -> Result<Closing, Failure> {
         let agents: Vec<&Actor> = run.agents.keys().collect();
-        let mut outside = Vec::new();
-        for id in self.implicit_ids(&agents).await? {
-            outside.extend(self.read_run(&id).await?);
-        }
+        let outside = self.outside(&agents).await?;
         let mut before = BTreeMap::new();
         for agent in run.agents.keys() {
             before.insert(agent, self.seen_before(run, agent, &outside).await?);
@@ -189,8 +186,9 @@ impl Desk {
         by: &Actor,
     ) -> Result<EntryId, Failure> {
         let proposal = proposal(gained, run, ending, self.now).map_err(Failure::usage)?;
-        // Whoever found it says so, not whoever closes the run.
-        let finder = gained.found_by.first().unwrap_or(by);
+        // Whoever found it says so, not whoever closes the run, where that is a name the caller may write in.
+        let finder = gained.found_by.first().filter(|it| self.is_own(it));
+        let finder = finder.unwrap_or(by);
         let entry = self.add(proposal, finder).await?;
         let after = decide::after_gain(&entry, gained, run, ending.outcome, self.now.date())?;
         let after = after.into_iter().map(|draft| (None, draft)).collect();

@@ -11,7 +11,7 @@ use ken_embed::{Embedder as _, StaticTable};
 use crate::service::{Desk, Failure};
 
 /// Entries with the most words in common that are compared with a finding.
-const COMPARED_MAX: i64 = 32;
+const COMPARED_MAX: u32 = 32;
 
 impl Desk {
     /// Returns the entries, laid aside or not, that say what `statement` says.
@@ -19,7 +19,10 @@ impl Desk {
         &mut self,
         statement: &Statement,
     ) -> Result<BTreeSet<EntryId>, Failure> {
-        let near = self.worded_like(statement.as_str(), COMPARED_MAX).await?;
+        let near = self
+            .tenant
+            .worded_like(statement.as_str(), COMPARED_MAX)
+            .await?;
         Ok(saying(statement, &near))
     }
 }

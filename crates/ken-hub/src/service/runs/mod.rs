@@ -16,6 +16,7 @@ use ken_core::run::{AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witne
 use ken_core::text::{Note as Words, Tag};
 use serde_json::Value;
 
+use super::health::lately;
 use super::reader::not_a_name;
 use super::{Desk, Failure, Reader};
 use crate::identity::Role;
@@ -27,11 +28,17 @@ const ABANDONED_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
 /// Abandoned runs that are closed when another is opened; the others wait for the next.
 const SWEPT_MAX: u32 = 4;
 
-/// Open runs that are looked at.
-const OPEN_MAX: u32 = 1_000;
+/// Old runs that are looked at for that.
+const LOOKED_AT_MAX: u32 = 32;
+
+/// Open runs that are listed, the oldest.
+const OPEN_MAX: u32 = 50;
 
 /// Notes a run may have: an agent that asks for ever is told to begin another.
-const NOTES_MAX: usize = 10_000;
+const NOTES_MAX: i64 = 5_000;
+
+/// Bytes the notes of a run may have.
+const NOTES_BYTES_MAX: i64 = 4 << 20;
 
 /// Ended runs that are listed.
 const PAST_MAX: usize = 200;
@@ -60,6 +67,9 @@ pub struct Observation {
 /// Opens a run. Some that nobody closed are closed first, as abandoned.
 pub async fn open(desk: &mut Desk, wish: NewRun) -> Result<Run, Failure> {
     desk.needs(Role::Agent, "opening a run")?;
+    if wish.agents.iter().any(|(agent, _)| agent.is_human()) {
+        return Err(Failure::usage("the agents of a run are no people"));
+    }
     if AGENTS_MAX < wish.agents.len() {
         return Err(Failure::Usage(format!(
             "a run has at most {AGENTS_MAX} agents"
@@ -128,7 +138,12 @@ pub async fn note(desk: &mut Desk, id: &str, note: Note) -> Result<Run, Failure>
             ));
         }
     }
-    desk.needs_run(id).await?;
+    let open = run(desk, id).await?;
+    let is_others = about(&note).is_some_and(|it| !desk.is_own(it));
+    if is_others && open.by != desk.caller.actor {
+        let what = "writing down what another agent did in a run that is not yours";
+        return Err(Failure::NotYours { what });
+    }
     let by = desk.caller.actor.clone();
     desk.note_run(id, note, &by).await?;
     run(desk, id).await
@@ -138,6 +153,7 @@ pub async fn note(desk: &mut Desk, id: &str, note: Note) -> Result<Run, Failure>
 pub async fn observe(desk: &mut Desk, it: Observation) -> Result<Run, Failure> {
     desk.needs(Role::Agent, "recording a finding")?;
     let Observation { reader, finding } = it;
+    desk.check_reader(&reader).await?;
     let beyond = |milli: u16| SCALE_MILLI < milli;
     if beyond(finding.severity_milli) || beyond(finding.confidence_milli) {
         return Err(Failure::usage("severity and confidence go from 0 to 10"));
@@ -160,7 +176,11 @@ pub async fn observe(desk: &mut Desk, it: Observation) -> Result<Run, Failure> {
 pub async fn close(desk: &mut Desk, id: &str, ending: &Ending) -> Result<Closed, Failure> {
     desk.needs(Role::Agent, "closing a run")?;
     desk.lock().await?;
-    desk.needs_run(id).await?;
+    let open = run(desk, id).await?;
+    if open.by != desk.caller.actor && !desk.is_own(&open.by) {
+        let what = "closing a run somebody else opened";
+        return Err(Failure::NotYours { what });
+    }
     let by = desk.caller.actor.clone();
     desk.end_run(id, ending, &by).await
 }
@@ -177,12 +197,30 @@ pub async fn open_runs(desk: &mut Desk) -> Result<Vec<Run>, Failure> {
     desk.all_open(|id| !id.starts_with(IMPLICIT)).await
 }
 
-/// Returns the runs that ended, the latest first.
+/// Returns the runs that ended lately, the latest first.
 pub async fn past_runs(desk: &mut Desk) -> Result<Vec<PastRun>, Failure> {
-    let mut runs = desk.ended_runs(None).await?;
+    let since = lately(desk.now);
+    let mut runs = desk.ended_runs(Some(since)).await?;
     runs.reverse();
     runs.truncate(PAST_MAX);
     Ok(runs)
+}
+
+/// Returns whose doing a note tells of.
+fn about(note: &Note) -> Option<&Actor> {
+    match note {
+        Note::Joined { agent, .. }
+        | Note::Shown { agent, .. }
+        | Note::SawEverything { agent, .. }
+        | Note::Pushed { agent, .. }
+        | Note::Passed { agent, .. }
+        | Note::Said { agent, .. }
+        | Note::Used { agent, .. }
+        | Note::Added { agent, .. }
+        | Note::Observed { agent, .. }
+        | Note::Ended { agent, .. } => Some(agent),
+        Note::Opened { .. } | Note::Gap => None,
+    }
 }
 
 fn no_run(id: &str) -> Failure {
@@ -229,7 +267,7 @@ impl Desk {
     }
 
     async fn needs_run(&mut self, id: &str) -> Result<(), Failure> {
-        match name::is_name(id) && self.is_run_open(id).await? {
+        match name::is_name(id) && self.tenant.is_run_open(id).await? {
             true => Ok(()),
             false => Err(no_run(id)),
         }
@@ -245,9 +283,9 @@ impl Desk {
         let noted = self.admitted(self.noted(note, by))?;
         match self.add_note(id, &noted).await? {
             None => Err(no_run(id)),
-            Some(count) if count <= NOTES_MAX => Ok(()),
+            Some(it) if it.notes <= NOTES_MAX && it.bytes <= NOTES_BYTES_MAX => Ok(()),
             Some(_) => Err(Failure::Conflict(format!(
-                "run `{id}` has {NOTES_MAX} notes already: close it and open another"
+                "run `{id}` has as many notes as one may ({NOTES_MAX}, {NOTES_BYTES_MAX} bytes): close it and open another"
             ))),
         }
     }
@@ -279,12 +317,14 @@ impl Desk {
         let by = self.caller.actor.clone();
         let before = self.now.millis().saturating_sub(ABANDONED_AFTER_MS);
         let before = ken_core::time::Timestamp::from_millis(before);
-        for open in self.tenant.open_runs(SWEPT_MAX).await? {
-            let id = open.id;
-            let run = self.read_run(&id).await?;
-            if run.is_some_and(|it| it.last < before) {
-                self.note_run(&id, Note::Gap, &by).await?;
-                self.end_run(&id, &Ending::abandoned(), &by).await?;
+        let old = self.tenant.open_runs(LOOKED_AT_MAX).await?.into_iter();
+        let mut swept = 0;
+        for open in old.take_while(|it| it.opened_at < before) {
+            let run = self.read_run(&open.id).await?;
+            if swept < SWEPT_MAX && run.is_some_and(|it| it.last < before) {
+                self.note_run(&open.id, Note::Gap, &by).await?;
+                self.end_run(&open.id, &Ending::abandoned(), &by).await?;
+                swept += 1;
             }
         }
         Ok(())

@@ -1,0 +1,129 @@
+//! What sessions saw in runs that ended, and runs by who is in them.
+
+use ken_core::time::Timestamp;
+
+use super::{StoreError, column};
+use crate::database::{Tenant, millis, without_nul};
+
+impl Tenant {
+    /// Returns whether a run of that name is open; holds nothing.
+    pub async fn is_run_open(&mut self, id: &str) -> Result<bool, StoreError> {
+        let key = self.key();
+        let query = "SELECT EXISTS (SELECT FROM ken.runs WHERE workspace_id = $1 AND id = $2 AND closed_at IS NULL)";
+        let row = sqlx::query(query)
+            .bind(key)
+            .bind(without_nul(id))
+            .fetch_one(self.connection())
+            .await?;
+        column(&row, 0)
+    }
+
+    /// Forgets a run that ended: its name is free again.
+    pub async fn forget_ended_run(&mut self, id: &str) -> Result<(), StoreError> {
+        let key = self.key();
+        let query =
+            "DELETE FROM ken.runs WHERE workspace_id = $1 AND id = $2 AND closed_at IS NOT NULL";
+        sqlx::query(query)
+            .bind(key)
+            .bind(without_nul(id))
+            .execute(self.connection())
+            .await?;
+        Ok(())
+    }
+
+    /// Returns how many notes a run has, and their bytes.
+    pub async fn count_notes(&mut self, id: &str) -> Result<(i64, i64), StoreError> {
+        let key = self.key();
+        let query =
+            "SELECT count(*), coalesce(sum(octet_length(note)), 0)::bigint FROM ken.run_notes
+             WHERE workspace_id = $1 AND run = $2";
+        let row = sqlx::query(query)
+            .bind(key)
+            .bind(without_nul(id))
+            .fetch_one(self.connection())
+            .await?;
+        Ok((column(&row, 0)?, column(&row, 1)?))
+    }
+
+    /// Returns the names of up to `limit` open runs opened by one of `by` whose names begin so, the latest first.
+    pub async fn runs_by(
+        &mut self,
+        by: &[String],
+        beginning: &str,
+        limit: u32,
+    ) -> Result<Vec<String>, StoreError> {
+        let key = self.key();
+        let query = "SELECT id FROM ken.runs
+             WHERE workspace_id = $1 AND closed_at IS NULL AND by = ANY ($2) AND starts_with(id, $3)
+             ORDER BY opened_at DESC, id LIMIT $4";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(by)
+            .bind(beginning)
+            .bind(i64::from(limit))
+            .fetch_all(self.connection())
+            .await?;
+        rows.iter().map(|row| column(row, 0)).collect()
+    }
+
+    /// Remembers what a session saw, and forgets what any saw before `before`.
+    pub async fn remember_session(
+        &mut self,
+        session: &[u8],
+        seen: &[String],
+        at: Timestamp,
+        before: Timestamp,
+    ) -> Result<(), StoreError> {
+        let key = self.key();
+        let query = "INSERT INTO ken.sessions (workspace_id, session, entry, seen_at)
+             SELECT $1, $2, entry, $4 FROM unnest($3::text[]) AS u (entry)
+             ON CONFLICT (workspace_id, session, entry) DO UPDATE SET seen_at = excluded.seen_at";
+        sqlx::query(query)
+            .bind(key)
+            .bind(session)
+            .bind(seen)
+            .bind(millis(at))
+            .execute(self.connection())
+            .await?;
+        let query = "DELETE FROM ken.sessions WHERE workspace_id = $1 AND seen_at < $2";
+        sqlx::query(query)
+            .bind(key)
+            .bind(millis(before))
+            .execute(self.connection())
+            .await?;
+        Ok(())
+    }
+
+    /// Returns what a session saw in runs that ended.
+    pub async fn session(&mut self, session: &[u8]) -> Result<Vec<String>, StoreError> {
+        let key = self.key();
+        let query = "SELECT entry FROM ken.sessions WHERE workspace_id = $1 AND session = $2";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(session)
+            .fetch_all(self.connection())
+            .await?;
+        rows.iter().map(|row| column(row, 0)).collect()
+    }
+
+    /// Lets this transaction end before it is on the disk: for notes that confirm nothing.
+    pub async fn need_not_last(&mut self) -> Result<(), StoreError> {
+        let query = "SET LOCAL synchronous_commit TO off";
+        sqlx::raw_sql(query).execute(self.connection()).await?;
+        Ok(())
+    }
+
+    /// Returns how many events the workspace has, and how many its organisation's row lets it have.
+    pub async fn room(&mut self) -> Result<(u64, Option<u64>), StoreError> {
+        let (organisation, key) = (self.organisation().0, self.key());
+        let query = "SELECT w.events, o.events_max FROM ken.workspaces w
+             JOIN ken.organisations o ON o.id = w.organisation_id WHERE w.organisation_id = $1 AND w.id = $2";
+        let row = sqlx::query(query)
+            .bind(organisation)
+            .bind(key)
+            .fetch_one(self.connection())
+            .await?;
+        let (events, max): (i64, Option<i64>) = (column(&row, 0)?, column(&row, 1)?);
+        Ok((events.unsigned_abs(), max.map(i64::unsigned_abs)))
+    }
+}

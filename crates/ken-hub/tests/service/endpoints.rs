@@ -1,0 +1,501 @@
+//! The endpoints of knowledge over HTTP: what they answer, what they refuse, and how.
+
+use std::time::Duration;
+
+use ken_core::kind::Kind;
+use ken_hub::api::App;
+use ken_hub::database::{Database, MIGRATIONS, Name};
+use ken_hub::identity::{Caller, OrganisationId, Role, Secret, WorkspaceId, tokens};
+use ken_hub::serve::{self, Settings};
+use ken_hub::service::{self, Desk, Recorded};
+use ken_testkit::postgres::{self, Postgres};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
+use ureq::Agent;
+use ureq::http::Request;
+
+use crate::place::{reader, recording};
+
+/// No test waits longer for an answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A hub on a port of its own: organisation `acme` with workspace `shop`, and another with `vault`.
+pub(crate) struct Hub {
+    url: String,
+    app: App,
+    organisation: OrganisationId,
+    pub(crate) workspace: WorkspaceId,
+    shutdown: CancellationToken,
+    ended: Option<tokio::task::JoinHandle<Result<(), serve::ServeError>>>,
+    agent: Agent,
+    _database: postgres::Database,
+    // Last: what runs on it ends before it.
+    runtime: Runtime,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
+    }
+
+    #[track_caller]
+    pub(crate) fn problem(&self, slug: &str) {
+        assert_eq!(
+            self.json()["type"],
+            format!("/problems/{slug}"),
+            "{}",
+            self.text()
+        );
+    }
+}
+
+impl Hub {
+    pub(crate) fn start() -> Self {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build();
+        let runtime = runtime.unwrap();
+        let key: String = MIGRATIONS.iter().map(|it| it.sql).collect();
+        let database = Postgres::shared().database_from(&key, |url| {
+            runtime.block_on(Database::migrate(url)).unwrap();
+        });
+        let mut settings = Settings::new(database.url().to_owned());
+        settings.connections = 8;
+        let (app, listener) = runtime.block_on(async {
+            let app = serve::open(settings).await.unwrap();
+            (app, TcpListener::bind("127.0.0.1:0").await.unwrap())
+        });
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let shutdown = CancellationToken::new();
+        let ended = runtime.spawn(serve::serve(app.clone(), listener, shutdown.clone()));
+        let (organisation, workspace) = runtime.block_on(tenant(&app, "acme", "shop"));
+        runtime.block_on(tenant(&app, "other", "vault"));
+        let config = Agent::config_builder()
+            .timeout_global(Some(PATIENCE))
+            .http_status_as_error(false)
+            .proxy(None)
+            .build();
+        Self {
+            url,
+            app,
+            organisation,
+            workspace,
+            shutdown,
+            ended: Some(ended),
+            agent: config.into(),
+            _database: database,
+            runtime,
+        }
+    }
+
+    /// Makes a token.
+    pub(crate) fn token(&self, role: Role, actor: &str, only: Option<WorkspaceId>) -> String {
+        self.runtime.block_on(async {
+            let mut tx = self
+                .app
+                .database
+                .organisation(self.organisation)
+                .await
+                .unwrap();
+            let secret = Secret::generate();
+            let token = tokens::Token {
+                id: self.app.world.uuid(),
+                name: "test".to_owned(),
+                actor: actor.parse().unwrap(),
+                role,
+                workspaces: only.map(|it| vec![it]),
+                created_at: self.app.world.now(),
+                expires_at: None,
+                revoked_at: None,
+            };
+            tokens::create(&mut tx, &token, &secret).await.unwrap();
+            tx.commit().await.unwrap();
+            secret.reveal().to_owned()
+        })
+    }
+
+    /// Adds an entry in a person's name.
+    pub(crate) fn add(&self, kind: Kind, statement: &str) -> String {
+        let caller = Caller {
+            organisation: self.organisation,
+            actor: "human:ada@example.org".parse().unwrap(),
+            role: Role::Curator,
+            workspaces: None,
+        };
+        let it = recording(reader(&caller, None), kind, statement);
+        self.runtime.block_on(async {
+            let (database, house) = (&self.app.database, self.app.house());
+            let mut desk = Desk::begin(database, &house, caller, self.workspace)
+                .await
+                .unwrap();
+            let recorded = service::record(&mut desk, it).await.unwrap();
+            desk.finish().await.unwrap();
+            match recorded {
+                Recorded::Entry(entry) => entry.id.to_string(),
+                Recorded::Noted(_) => panic!("it is known already"),
+            }
+        })
+    }
+
+    pub(crate) fn get(&self, path: &str, token: &str) -> Answer {
+        let bearer = format!("Bearer {token}");
+        self.send("GET", path, &[("authorization", &bearer)], None)
+    }
+
+    pub(crate) fn post(&self, path: &str, token: &str, body: &Value) -> Answer {
+        let bearer = format!("Bearer {token}");
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/json"),
+        ];
+        self.send("POST", path, &headers, Some(body.to_string().as_bytes()))
+    }
+
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+    ) -> Answer {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let answer = match body {
+            Some(body) => self.agent.run(request.body(body.to_vec()).unwrap()),
+            None => self.agent.run(request.body(()).unwrap()),
+        };
+        let mut answer = answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"));
+        Answer {
+            status: answer.status().as_u16(),
+            body: answer.body_mut().read_to_vec().unwrap(),
+        }
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+        if let Some(ended) = self.ended.take() {
+            let waited = async { tokio::time::timeout(Duration::from_secs(10), ended).await };
+            drop(self.runtime.block_on(waited));
+        }
+    }
+}
+
+async fn tenant(app: &App, organisation: &str, workspace: &str) -> (OrganisationId, WorkspaceId) {
+    let name: Name = organisation.parse().unwrap();
+    let id = app
+        .database
+        .create_organisation(&name)
+        .await
+        .unwrap()
+        .unwrap();
+    let mut tx = app.database.organisation(id).await.unwrap();
+    let made = tx
+        .create_workspace(&workspace.parse().unwrap())
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    (id, made.unwrap())
+}
+
+/// Returns what a run tells of one of its agents.
+fn agent(run: &Value, name: &str) -> Value {
+    let agents = run["agents"].as_array().expect("agents");
+    let found = agents.iter().find(|it| it["agent"] == name);
+    found.cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_review_over_http_from_its_beginning_to_its_end() {
+    let hub = Hub::start();
+    let token = hub.token(Role::Agent, "agent:orchestrator", None);
+    let id = hub.add(
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
+    let base = "/v1/workspaces/shop";
+    let opened = hub.post(
+        &format!("{base}/runs"),
+        &token,
+        &json!({
+        "id": "R-1", "witness": "orchestrator",
+        "agents": [{"agent": "agent:a", "lens": "security"}, {"agent": "agent:b"}]}),
+    );
+    assert_eq!(
+        (opened.status, opened.json()["run"].as_str()),
+        (201, Some("R-1")),
+        "{}",
+        opened.text()
+    );
+    let found = hub.post(
+        &format!("{base}/search"),
+        &token,
+        &json!({
+        "query": "gateway timeout of a payment", "run": "R-1", "agent": "agent:a"}),
+    );
+    assert_eq!(found.status, 200, "{}", found.text());
+    let found = found.json();
+    assert_eq!(
+        (found["schema"].as_str(), found["served_by"].as_str()),
+        (Some("ken.search.v1"), Some("static"))
+    );
+    assert_eq!(found["results"][0]["id"], json!(id));
+    let run = hub.get(&format!("{base}/runs/R-1"), &token).json();
+    assert_eq!(agent(&run, "agent:a")["saw"], json!([id]));
+    assert_eq!(agent(&run, "agent:b")["saw"], json!([]));
+    let noted = hub.post(
+        &format!("{base}/runs/R-1/notes"),
+        &token,
+        &json!({"note": "used", "agent": "agent:a", "entries": [id]}),
+    );
+    assert_eq!(agent(&noted.json(), "agent:a")["used"], json!([id]));
+    end_review(&hub, &token);
+}
+
+/// What is found at the end of a review, and what follows.
+fn end_review(hub: &Hub, token: &str) {
+    let base = "/v1/workspaces/shop";
+    let observed = hub.post(&format!("{base}/observations"), token, &json!({
+        "statement": "Gateway certificates expire without a warning", "run": "R-1", "agent": "agent:b",
+        "severity": 9.5, "confidence": 9}));
+    assert_eq!(observed.status, 201, "{}", observed.text());
+    let closed = hub.post(
+        &format!("{base}/runs/R-1/close"),
+        token,
+        &json!({"outcome": "succeeded", "quality": 0.9, "rounds": 2, "cost_micros": 11}),
+    );
+    assert_eq!(closed.status, 200, "{}", closed.text());
+    let closed = closed.json();
+    assert_eq!(closed["schema"], "ken.run_closed.v1");
+    assert_eq!(
+        closed["gained"].as_array().map(Vec::len),
+        Some(1),
+        "one severe finding is an incident"
+    );
+    hub.post(
+        &format!("{base}/runs/R-1/close"),
+        token,
+        &json!({"outcome": "succeeded"}),
+    )
+    .problem("not-found");
+    let outcomes = hub.get(&format!("{base}/outcomes?period=7d"), token).json();
+    assert_eq!(outcomes["schema"], "ken.outcomes.v1");
+    assert_eq!(
+        (outcomes["runs"].as_u64(), outcomes["succeeded"].as_u64()),
+        (Some(1), Some(1))
+    );
+    assert_eq!(outcomes["cost_micros"], 11);
+    let runs = hub.get(&format!("{base}/runs"), token).json();
+    assert_eq!(
+        (
+            runs["open"].as_array().map(Vec::len),
+            runs["ended"].as_array().map(Vec::len)
+        ),
+        (Some(0), Some(1))
+    );
+}
+
+#[test]
+fn entries_over_http_are_recorded_listed_shown_and_judged() {
+    let hub = Hub::start();
+    let token = hub.token(Role::Agent, "agent:bot", None);
+    let base = "/v1/workspaces/shop";
+    let body = json!({"statement": "Retry a payment once after a gateway timeout", "cites": ["commit:4f2a9c1"], "tags": ["pay/retry"]});
+    let made = hub.post(&format!("{base}/entries"), &token, &body);
+    assert_eq!(made.status, 201, "{}", made.text());
+    let made = made.json();
+    assert_eq!(
+        (made["schema"].as_str(), made["status"].as_str()),
+        (Some("ken.record.v1"), Some("candidate"))
+    );
+    let id = made["id"].as_str().expect("an id").to_owned();
+    let again = hub.post(&format!("{base}/entries"), &token, &body);
+    assert_eq!(
+        (again.status, again.json()["outcome"].as_str()),
+        (200, Some("noted"))
+    );
+    let listed = hub
+        .get(&format!("{base}/entries?tag=pay&limit=1"), &token)
+        .json();
+    assert_eq!(listed["items"][0]["id"], json!(id));
+    let shown = hub
+        .get(&format!("{base}/entries/{}", &id[..6]), &token)
+        .json();
+    assert_eq!(
+        (shown["schema"].as_str(), shown["validity"].as_str()),
+        (Some("ken.entry.v1"), Some("unverifiable"))
+    );
+    let history = hub
+        .get(&format!("{base}/entries/{id}/history"), &token)
+        .json();
+    assert_eq!(history["items"][0]["type"], "entry.proposed");
+    let told = hub.post(
+        &format!("{base}/entries/{id}/feedback"),
+        &token,
+        &json!({"helpful": true}),
+    );
+    assert_eq!(told.status, 200, "{}", told.text());
+    let lift = hub.get(&format!("{base}/entries/{id}/lift"), &token).json();
+    assert_eq!(lift["worth"]["too_few"]["shown"], 0);
+    let lifts = hub.get(&format!("{base}/lift"), &token).json();
+    assert_eq!(lifts["all"]["schema"], "ken.lift.v1");
+    let verified = hub.get(&format!("{base}/verify"), &token).json();
+    assert_eq!(
+        (verified["passes"].as_bool(), verified["entries"].as_u64()),
+        (Some(true), Some(1))
+    );
+    let brief = hub.get(
+        "/v1/briefing/shop?task=payment%20gateway%20timeout&paths=src/pay.rs",
+        &token,
+    );
+    assert_eq!(brief.status, 200, "{}", brief.text());
+    assert_eq!(brief.json()["schema"], "ken.brief.v1");
+}
+
+/// Bodies that make no sense: where they are sent, and what kind of problem each is.
+fn nonsense(secret: &str) -> Vec<(&'static str, Value, &'static str)> {
+    vec![
+        ("search", json!({"query": "x", "limit": 21}), "invalid"),
+        (
+            "search",
+            json!({"query": "x", "kinds": ["nonsense"]}),
+            "invalid",
+        ),
+        (
+            "search",
+            json!({"query": "x", "paths": ["../etc/passwd"]}),
+            "invalid",
+        ),
+        ("search", json!({"query": "x", "role": "king"}), "invalid"),
+        (
+            "search",
+            json!({"query": "x", "agent": "human:ada@example.org"}),
+            "invalid",
+        ),
+        ("search", json!({"query": "x".repeat(20_000)}), "invalid"),
+        ("search", json!({"query": "x", "unknown": 1}), "invalid"),
+        (
+            "entries",
+            json!({"statement": " ", "cites": ["commit:1"]}),
+            "invalid",
+        ),
+        (
+            "entries",
+            json!({"statement": "Nothing shows this", "cites": []}),
+            "refused",
+        ),
+        (
+            "entries",
+            json!({"statement": format!("Log in with {secret}"), "cites": ["commit:1"]}),
+            "refused",
+        ),
+        ("runs", json!({"id": "I-mine"}), "invalid"),
+        ("runs", json!({"id": "../x"}), "invalid"),
+        ("runs", json!({"agents": [{"agent": "nobody"}]}), "invalid"),
+        ("runs/R-none/notes", json!({"note": "gap"}), "not-found"),
+        (
+            "observations",
+            json!({"statement": "Severe", "severity": 11}),
+            "invalid",
+        ),
+        (
+            "observations",
+            json!({"statement": "Severe", "run": "R-none"}),
+            "not-found",
+        ),
+        (
+            "entries/L-zzzzzzzz/feedback",
+            json!({"helpful": true}),
+            "not-found",
+        ),
+        (
+            "promotions/L-zzzzzzzz/approve",
+            json!({"artifact": "x"}),
+            "forbidden",
+        ),
+        (
+            "held/01JCPQ3W6M7Y2K8T4D5F6G7H8J/release",
+            json!({}),
+            "forbidden",
+        ),
+    ]
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_what_to_do() {
+    let hub = Hub::start();
+    let token = hub.token(Role::Agent, "agent:bot", None);
+    let base = "/v1/workspaces/shop";
+    let secret = ["ghp", "_", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2"].concat();
+    for (path, body, slug) in nonsense(&secret) {
+        let answer = hub.post(&format!("{base}/{path}"), &token, &body);
+        assert!(
+            (400..500).contains(&answer.status),
+            "{path} {body}: {}",
+            answer.text()
+        );
+        answer.problem(slug);
+        assert!(
+            !answer.text().contains(&secret),
+            "a secret is never repeated"
+        );
+    }
+    hub.get(&format!("{base}/outcomes?period=1y"), &token)
+        .problem("malformed");
+    hub.get(&format!("{base}/entries?after=x"), &token)
+        .problem("malformed");
+    hub.get("/v1/briefing/vault", &token).problem("not-found");
+    hub.get("/v1/workspaces/vault/entries", &token)
+        .problem("not-found");
+}
+
+#[test]
+fn curators_see_and_settle_what_waits_over_http() {
+    let hub = Hub::start();
+    let bot = hub.token(Role::Agent, "agent:bot", None);
+    let ada = hub.token(Role::Curator, "human:ada@example.org", None);
+    let robot = hub.token(Role::Curator, "agent:curator", None);
+    let base = "/v1/workspaces/shop";
+    let norm = json!({"statement": "Commits name the ticket they belong to", "kind": "commit-norm", "cites": ["pr:7"]});
+    let made = hub.post(&format!("{base}/entries"), &bot, &norm).json();
+    assert_eq!(made["quarantined"], true);
+    let id = made["id"].as_str().expect("an id");
+    hub.get(&format!("{base}/promotions"), &bot)
+        .problem("forbidden");
+    let queue = hub.get(&format!("{base}/promotions"), &ada).json();
+    assert_eq!(queue["waiting"][0]["id"], json!(id));
+    let approve = format!("{base}/promotions/{id}/approve");
+    hub.post(&approve, &robot, &json!({"artifact": "x"}))
+        .problem("forbidden");
+    let approved = hub.post(
+        &approve,
+        &ada,
+        &json!({"artifact": queue["waiting"][0]["artifact"]}),
+    );
+    assert_eq!(approved.status, 200, "{}", approved.text());
+    assert_eq!(
+        approved.json()["approvals"][0]["by"],
+        "human:ada@example.org"
+    );
+    let held = hub.get(&format!("{base}/held"), &ada).json();
+    assert_eq!(held["held"], json!([]));
+}

@@ -1,0 +1,12 @@
+//! The use cases of a hub against a real PostgreSQL, over HTTP and over the Model Context Protocol.
+
+#![cfg(test)]
+
+mod beneath;
+mod endpoints;
+mod mcp;
+mod place;
+mod reading;
+mod roles;
+mod runs;
+mod waiting;

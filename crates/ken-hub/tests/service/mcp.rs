@@ -1,0 +1,257 @@
+//! The five tools with the real protocol, over loopback: whose token it is decides whose knowledge answers.
+
+use ken_core::kind::Kind;
+use ken_hub::identity::Role;
+use serde_json::{Value, json};
+
+use crate::endpoints::{Answer, Hub};
+
+/// What every request of the newer revision carries.
+fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+/// Asks a method of the protocol at a path.
+fn ask(
+    hub: &Hub,
+    path: &str,
+    token: &str,
+    more: &[(&str, &str)],
+    method: &str,
+    params: Value,
+) -> Answer {
+    let mut params = params;
+    params["_meta"] = meta();
+    let name = params
+        .get("name")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let bearer = format!("Bearer {token}");
+    let mut headers = vec![
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", method),
+    ];
+    if !name.is_empty() {
+        headers.push(("mcp-name", name.as_str()));
+    }
+    headers.extend(more);
+    hub.send("POST", path, &headers, Some(body.to_string().as_bytes()))
+}
+
+/// Calls a tool and returns what it says.
+#[track_caller]
+fn call(
+    hub: &Hub,
+    path: &str,
+    token: &str,
+    more: &[(&str, &str)],
+    tool: &str,
+    arguments: &Value,
+) -> (bool, String) {
+    let params = json!({"name": tool, "arguments": arguments});
+    let answer = ask(hub, path, token, more, "tools/call", params);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let told = answer.json();
+    let result = &told["result"];
+    let text = match result["content"][0]["text"].as_str() {
+        Some(text) => text.to_owned(),
+        None => result["structuredContent"].to_string(),
+    };
+    assert!(result.is_object(), "{told}");
+    (result["isError"] == json!(true), text)
+}
+
+#[test]
+fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
+    let hub = Hub::start();
+    let token = hub.token(Role::Agent, "agent:bot", None);
+    let path = "/mcp/shop";
+    let listed = ask(&hub, path, &token, &[], "tools/list", json!({})).json();
+    let names: Vec<&str> = listed["result"]["tools"]
+        .as_array()
+        .expect("tools")
+        .iter()
+        .map(|it| it["name"].as_str().expect("a name"))
+        .collect();
+    assert_eq!(names, ken_mcp::TOOLS);
+    let session = [("ken-session", "s-1")];
+    let (failed, said) = call(
+        &hub,
+        path,
+        &token,
+        &session,
+        "ken_record",
+        &json!({
+        "statement": "Retry a payment once after a gateway timeout", "cites": ["commit:4f2a9c1"]}),
+    );
+    assert!(!failed && said.starts_with("recorded as [L-"), "{said}");
+    let id = said["recorded as [".len()..]
+        .split(']')
+        .next()
+        .expect("an id")
+        .to_owned();
+    let (failed, said) = call(
+        &hub,
+        path,
+        &token,
+        &session,
+        "ken_search",
+        &json!({"query": "gateway timeout of a payment"}),
+    );
+    assert!(!failed && said.contains(&id), "{said}");
+    let (failed, said) = call(
+        &hub,
+        path,
+        &token,
+        &session,
+        "ken_get",
+        &json!({"id": id, "history": true}),
+    );
+    assert!(
+        !failed && said.contains("Retry a payment once") && said.contains("proposed"),
+        "{said}"
+    );
+    let (failed, said) = call(
+        &hub,
+        path,
+        &token,
+        &session,
+        "ken_feedback",
+        &json!({"id": id, "helpful": true}),
+    );
+    assert!(!failed && said.contains("noted"), "{said}");
+    ask_further(&hub, path, &token, &id);
+}
+
+/// Asks the other tools, in the other form, and in another conversation.
+fn ask_further(hub: &Hub, path: &str, token: &str, id: &str) {
+    let session = [("ken-session", "s-1")];
+    let (failed, said) = call(
+        hub,
+        path,
+        token,
+        &session,
+        "ken_check",
+        &json!({"paths": ["src/pay.rs"]}),
+    );
+    assert!(!failed && said.contains("What applies to 1 path"), "{said}");
+    let (failed, said) = call(
+        hub,
+        path,
+        token,
+        &session,
+        "ken_check",
+        &json!({"base": "main"}),
+    );
+    assert!(failed && said.contains("no code"), "{said}");
+    let (failed, said) = call(
+        hub,
+        path,
+        token,
+        &session,
+        "ken_search",
+        &json!({"query": "gateway timeout", "format": "json"}),
+    );
+    let object: Value = serde_json::from_str(&said).expect("JSON");
+    assert!(!failed && object["schema"] == "ken.search.v1", "{said}");
+    let (failed, said) = call(
+        hub,
+        path,
+        token,
+        &[("ken-session", "s-2")],
+        "ken_feedback",
+        &json!({"id": id, "helpful": true}),
+    );
+    assert!(
+        failed && said.contains("was not shown"),
+        "another conversation: {said}"
+    );
+}
+
+#[test]
+fn mcp_a_workspace_is_named_by_path_or_header_or_is_the_only_one() {
+    let hub = Hub::start();
+    let all = hub.token(Role::Reader, "agent:bot", None);
+    let one = hub.token(Role::Reader, "agent:bot", Some(hub.workspace));
+    let list = |path: &str, token: &str, more: &[(&str, &str)]| {
+        ask(&hub, path, token, more, "tools/list", json!({})).status
+    };
+    assert_eq!(list("/mcp/shop", &all, &[]), 200);
+    assert_eq!(list("/mcp", &all, &[("ken-workspace", "shop")]), 200);
+    assert_eq!(list("/mcp", &one, &[]), 200, "it reaches one only");
+    assert_eq!(list("/mcp", &all, &[]), 400, "which of them?");
+    assert_eq!(list("/mcp/shop", &all, &[("ken-workspace", "vault")]), 400);
+    assert_eq!(list("/mcp/nothing", &all, &[]), 404);
+    assert_eq!(
+        list("/mcp/vault", &all, &[]),
+        404,
+        "another organisation's is not there"
+    );
+    assert_eq!(list("/mcp/shop", "ken_nothing", &[]), 401);
+    let unknown = ask(
+        &hub,
+        "/mcp/shop",
+        "ken_nothing",
+        &[],
+        "tools/list",
+        json!({}),
+    );
+    unknown.problem("unauthenticated");
+    let page = [("origin", "https://evil.example.org")];
+    assert_eq!(
+        list("/mcp/shop", &all, &page),
+        403,
+        "a page of somebody else's"
+    );
+}
+
+#[test]
+fn mcp_a_reader_records_nothing_and_a_persons_token_speaks_as_an_agent() {
+    let hub = Hub::start();
+    let reader = hub.token(Role::Reader, "agent:eve", None);
+    let arguments =
+        json!({"statement": "Queues are drained before a deployment", "cites": ["commit:4f2a9c1"]});
+    let (failed, said) = call(&hub, "/mcp/shop", &reader, &[], "ken_record", &arguments);
+    assert!(failed && said.contains("role"), "{said}");
+    let person = hub.token(Role::Curator, "human:ada@example.org", None);
+    let (failed, said) = call(&hub, "/mcp/shop", &person, &[], "ken_record", &arguments);
+    assert!(!failed, "{said}");
+    let entries = hub.get("/v1/workspaces/shop/entries", &person).json();
+    let by = entries["items"][0]["created"]["by"]
+        .as_str()
+        .expect("a name");
+    assert_eq!(by, "agent:test/ada@example.org");
+    // An agent's norm waits for a person, also where the token is a person's.
+    let norm =
+        json!({"statement": "Commits name their ticket", "kind": "commit-norm", "cites": ["pr:7"]});
+    let (failed, said) = call(&hub, "/mcp/shop", &person, &[], "ken_record", &norm);
+    assert!(!failed && said.contains("set apart"), "{said}");
+}
+
+#[test]
+fn mcp_resources_brief_and_list() {
+    let hub = Hub::start();
+    hub.add(
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
+    let token = hub.token(Role::Reader, "agent:bot", None);
+    for (uri, part) in [
+        ("ken://index", "Entries of workspace shop"),
+        ("ken://briefing/shop", "##"),
+    ] {
+        let params = json!({"uri": uri, "name": uri});
+        let told = ask(&hub, "/mcp/shop", &token, &[], "resources/read", params).json();
+        let text = told["result"]["contents"][0]["text"].as_str();
+        assert!(text.is_some_and(|it| it.contains(part)), "{uri}: {told}");
+    }
+}

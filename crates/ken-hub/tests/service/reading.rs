@@ -1,0 +1,381 @@
+//! Searching, listing, briefing, feedback and reports over real events.
+
+use ken_core::answer::{Floor, Search};
+use ken_core::event::{Feedback, Outcome};
+use ken_core::id::EntryId;
+use ken_core::kind::{Kind, Memory};
+use ken_core::run::close::Ending;
+use ken_core::store::Filter;
+use ken_core::surface::NOTHING_FOUND;
+use ken_hub::identity::Role;
+use ken_hub::service::{self, Briefing, Failure, NewRun, Period, Portion, Question};
+
+use crate::place::{Place, reader, recording};
+
+/// Five lessons about the same thing that say five things.
+const LESSONS: [&str; 5] = [
+    "The payment gateway closes idle connections after a minute",
+    "Refunds through the payment gateway need a second approval",
+    "Certificates of the payment gateway are renewed every March",
+    "Load tests never call the payment gateway of production",
+    "Currencies without cents confuse the payment gateway",
+];
+
+fn question(place: &Place, search: Search) -> Question {
+    Question {
+        search,
+        portion: Portion::default(),
+        reader: reader(&place.bot(), None),
+    }
+}
+
+fn ids(found: &service::Found) -> Vec<EntryId> {
+    found.hits.iter().map(|it| it.entry.id).collect()
+}
+
+fn asked(query: &str) -> Search {
+    Search {
+        query: query.to_owned(),
+        ..Search::default()
+    }
+}
+
+#[test]
+fn ret_a_search_finds_what_answers_filters_it_and_says_when_nothing_does() {
+    let place = Place::new();
+    let ada = place.ada();
+    let retry = place.add(
+        &ada,
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
+    let choice = place.add(&ada, Kind::Decision, "Payments go through one gateway only");
+    place.add(
+        &ada,
+        Kind::Learning,
+        "Tests of the parser run without a network",
+    );
+    let bot = place.bot();
+    let search = |search: Search| {
+        let question = question(&place, search);
+        place
+            .act(&bot, async |desk| service::search(desk, question).await)
+            .unwrap()
+    };
+    let found = search(asked("gateway timeout retry payment"));
+    assert_eq!(ids(&found)[0], retry.id);
+    let only = search(Search {
+        filter: Filter {
+            kinds: vec![Kind::Decision],
+            ..Filter::default()
+        },
+        ..asked("payment gateway")
+    });
+    assert_eq!(ids(&only), [choice.id]);
+    let none = search(asked("kubernetes ingress annotations"));
+    assert!(none.hits.is_empty() && none.page.shown.is_empty());
+    assert!(ken_core::surface::context(&none.page, service::served_by()).contains(NOTHING_FOUND));
+    let all = search(Search {
+        floor: Floor::None,
+        ..asked("kubernetes ingress annotations")
+    });
+    assert_eq!(all.hits.len(), 3, "everything found, best first");
+}
+
+#[test]
+fn ret_28_in_a_run_draws_are_seeded_and_can_be_replayed() {
+    let place = Place::new();
+    let ada = place.ada();
+    for lesson in LESSONS {
+        place.add(&ada, Kind::Learning, lesson);
+    }
+    let search = |run: &str| {
+        let search = Search {
+            run: Some(run.to_owned()),
+            ..asked("what about a payment gateway?")
+        };
+        let question = question(&place, search);
+        let found = place
+            .act(&place.bot(), async |desk| {
+                service::search(desk, question).await
+            })
+            .unwrap();
+        found
+            .hits
+            .iter()
+            .map(|it| it.explained.score.to_bits())
+            .collect::<Vec<u64>>()
+    };
+    assert_eq!(search("R-a"), search("R-a"));
+    assert_ne!(search("R-a"), search("R-b"));
+}
+
+#[test]
+fn what_is_shown_is_noted_before_it_is_returned_and_people_are_not_watched() {
+    let place = Place::new();
+    let ada = place.ada();
+    let entry = place.add(
+        &ada,
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
+    let bot = place.bot();
+    let wish = NewRun {
+        id: Some("R-n".to_owned()),
+        ..NewRun::default()
+    };
+    place
+        .act(&bot, async |desk| service::open(desk, wish).await)
+        .unwrap();
+    for caller in [&bot, &ada] {
+        let mut question = question(&place, asked("gateway timeout"));
+        question.reader = reader(caller, Some("R-n"));
+        place
+            .act(caller, async |desk| service::search(desk, question).await)
+            .unwrap();
+    }
+    let run = place
+        .act(&bot, async |desk| service::run(desk, "R-n").await)
+        .unwrap();
+    let seen: Vec<String> = run.agents.keys().map(ToString::to_string).collect();
+    assert_eq!(seen, ["agent:bot"]);
+    assert!(run.agents[&bot.actor].shown.contains_key(&entry.id));
+}
+
+#[test]
+fn a_beginning_of_an_id_is_enough_and_a_list_goes_page_by_page() {
+    let place = Place::new();
+    let ada = place.ada();
+    let mut all = Vec::new();
+    for lesson in LESSONS {
+        place.later(1_000);
+        all.push(place.add(&ada, Kind::Learning, lesson).id);
+    }
+    all.reverse();
+    let reader = reader(&ada, None);
+    let whole = all[0].to_string();
+    let told = place
+        .act(&ada, async |desk| {
+            service::entry(desk, &reader, &whole[..7]).await
+        })
+        .unwrap();
+    assert_eq!(told.entry.id, all[0]);
+    let missing = place.act(&ada, async |desk| {
+        service::entry(desk, &reader, "L-zzzzzzzz").await
+    });
+    assert!(
+        matches!(missing, Err(Failure::NotFound { .. })),
+        "{missing:?}"
+    );
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let filter = Filter {
+            memory: Some(Memory::Semantic),
+            ..Filter::default()
+        };
+        let page = place
+            .act(&ada, async |desk| {
+                service::list(desk, &reader, &filter, after.as_ref(), 2).await
+            })
+            .unwrap();
+        assert!(page.entries.len() <= 2);
+        seen.extend(page.entries.iter().map(|it| it.id));
+        match page.next {
+            Some(next) => after = Some(next),
+            None => break,
+        }
+    }
+    assert_eq!(seen, all, "each once, the newest first");
+    let events = place
+        .act(&ada, async |desk| {
+            service::history(desk, &reader, &whole).await
+        })
+        .unwrap();
+    assert_eq!(events.len(), 1);
+}
+
+#[test]
+fn tru_feedback_counts_once_and_only_from_who_had_the_entry() {
+    let place = Place::new();
+    let (ada, bot) = (place.ada(), place.bot());
+    let entry = place.add(
+        &ada,
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
+    let id = entry.id.to_string();
+    let reader = reader(&bot, None);
+    let give = |verdict: Feedback| {
+        place.act(&bot, async |desk| {
+            service::feedback(desk, &reader, &id, verdict).await
+        })
+    };
+    let refused = give(Feedback::Helpful);
+    assert!(matches!(refused, Err(Failure::Conflict(_))), "{refused:?}");
+    place
+        .act(&bot, async |desk| service::entry(desk, &reader, &id).await)
+        .unwrap();
+    assert!(give(Feedback::Helpful).unwrap().is_new);
+    assert!(
+        !give(Feedback::Helpful).unwrap().is_new,
+        "said again, it counts once"
+    );
+    assert!(give(Feedback::Unhelpful).unwrap().is_new);
+    assert_eq!(place.events("feedback.given"), 2);
+}
+
+#[test]
+fn ui_07_a_briefing_has_norms_what_is_known_and_how_knowledge_fares() {
+    let place = Place::new();
+    let ada = place.ada();
+    let norm = place.add(
+        &ada,
+        Kind::CommitNorm,
+        "Commits name the ticket they belong to",
+    );
+    let known = place.add(
+        &ada,
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
+    let briefing = Briefing {
+        reader: reader(&place.bot(), None),
+        task: "retry the payment after a gateway timeout".to_owned(),
+        paths: Vec::new(),
+        role: None,
+    };
+    let briefed = place
+        .act(&place.bot(), async |desk| {
+            service::brief(desk, briefing).await
+        })
+        .unwrap();
+    assert_eq!(briefed.norms.shown[0].id, norm.id);
+    assert_eq!(briefed.known.shown[0].id, known.id);
+    let text = briefed.text();
+    assert!(text.contains(&norm.id.to_string()) && text.contains(&known.id.to_string()));
+}
+
+#[test]
+fn ui_08_outcomes_are_told_from_the_log_alone() {
+    let place = Place::new();
+    let bot = place.bot();
+    for (id, outcome, lesson) in [
+        ("R-1", Outcome::Succeeded, LESSONS[0]),
+        ("R-2", Outcome::Failed, LESSONS[1]),
+    ] {
+        let wish = NewRun {
+            id: Some(id.to_owned()),
+            ..NewRun::default()
+        };
+        let ending = Ending {
+            outcome,
+            quality_milli: None,
+            rounds: 3,
+            cost_micros: 50,
+            strategy: Some("solo".parse().unwrap()),
+        };
+        place
+            .act(&bot, async |desk| service::open(desk, wish).await)
+            .unwrap();
+        place.later(2_000);
+        let it = recording(reader(&bot, Some(id)), Kind::Learning, lesson);
+        place
+            .act(&bot, async |desk| service::record(desk, it).await)
+            .unwrap();
+        place
+            .act(&bot, async |desk| service::close(desk, id, &ending).await)
+            .unwrap();
+        place.later(10 * 24 * 60 * 60 * 1000);
+    }
+    let reading = place.caller(Role::Reader, "human:eve@example.org");
+    let told = |period: &str| {
+        let period: Period = period.parse().unwrap();
+        place
+            .act(&reading, async |desk| service::outcomes(desk, period).await)
+            .unwrap()
+    };
+    let all = told("30d").all;
+    assert_eq!((all.runs, all.succeeded, all.failed), (2, 1, 1));
+    assert_eq!((all.rounds, all.cost_micros), (6, 100));
+    assert_eq!(all.entries_extracted, 2);
+    assert_eq!(all.duration_ms, 4_000);
+    assert_eq!(told("30d").strategies["solo"].runs, 2);
+    let late = told("15d").all;
+    assert_eq!((late.runs, late.failed), (1, 1), "the other is older");
+    assert_eq!(told("7d").all.runs, 0);
+}
+
+#[test]
+fn gat_verify_says_what_can_be_said_without_code() {
+    let place = Place::new();
+    let ada = place.ada();
+    let plain = place.add(
+        &ada,
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
+    let mut anchored = recording(
+        reader(&ada, None),
+        Kind::Learning,
+        "Charging is idempotent by its key",
+    );
+    anchored.anchors = vec![
+        "src/pay.rs#charge"
+            .parse::<ken_core::anchor::Target>()
+            .unwrap()
+            .into(),
+    ];
+    place
+        .act(&ada, async |desk| service::record(desk, anchored).await)
+        .unwrap();
+    place.add(&ada, Kind::CommitNorm, "Commits must name a ticket");
+    place.add(&ada, Kind::CommitNorm, "Commits must never name a ticket");
+    let verified = place
+        .act(&ada, async |desk| service::verify(desk).await)
+        .unwrap();
+    assert_eq!((verified.entries, verified.events), (4, 4));
+    assert_eq!(verified.unverifiable, 1, "it rests on code");
+    assert_eq!(verified.events_unseen, 0);
+    let gates: Vec<&str> = verified.findings.iter().map(|it| it.gate).collect();
+    assert_eq!(
+        gates,
+        ["knowledge.contradictions"],
+        "two norms contradict each other"
+    );
+    assert!(!verified.passes());
+    assert!(
+        verified
+            .findings
+            .iter()
+            .all(|it| it.at != plain.id.to_string())
+    );
+}
+
+#[test]
+fn lft_what_chance_decided_is_reported_as_lift() {
+    let place = Place::new();
+    let ada = place.ada();
+    let entry = place.add(
+        &place.bot(),
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
+    let reader = reader(&ada, None);
+    let lifts = place
+        .act(&ada, async |desk| service::lift(desk, &reader).await)
+        .unwrap();
+    assert!(lifts.entries.is_empty(), "nothing was tried yet");
+    let (id, worth) = place
+        .act(&ada, async |desk| {
+            service::lift_of(desk, &reader, &entry.id.to_string()).await
+        })
+        .unwrap();
+    assert_eq!(id, entry.id);
+    assert_eq!(
+        worth,
+        ken_core::lift::Worth::TooFew {
+            shown: 0,
+            withheld: 0
+        }
+    );
+}

@@ -1,0 +1,437 @@
+//! Runs at a hub: what was shown is written down, and closing decides exactly what the core decides on the same notes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ken_core::actor::Actor;
+use ken_core::event::{Arm, Outcome, Provenance};
+use ken_core::facts::Validity;
+use ken_core::kind::Kind;
+use ken_core::review::ReviewPolicy;
+use ken_core::run::close::{Ending, Touched, close};
+use ken_core::run::exposure::Sight;
+use ken_core::run::written::same_claim;
+use ken_core::run::{Finding, How, Member, Note, Run, Witness};
+use ken_core::status::Status;
+use ken_hub::identity::Role;
+use ken_hub::service::{self, Briefing, Failure, NewRun, Observation};
+
+use crate::place::{Place, agent, recording};
+
+const STATEMENT: &str = "The payment gateway answers twice after a timeout";
+
+fn ending(outcome: Outcome) -> Ending {
+    Ending {
+        outcome,
+        quality_milli: Some(800),
+        rounds: 2,
+        cost_micros: 7,
+        strategy: None,
+    }
+}
+
+fn members(names: &[&str]) -> Vec<(Actor, Member)> {
+    let member = |name: &&str| (name.parse().unwrap(), Member::default());
+    names.iter().map(member).collect()
+}
+
+fn open(place: &Place, id: &str, names: &[&str]) -> Run {
+    let wish = NewRun {
+        id: Some(id.to_owned()),
+        agents: members(names),
+        witness: Witness::Orchestrator,
+        ..NewRun::default()
+    };
+    let orchestrator = place.caller(Role::Agent, "agent:orchestrator");
+    place
+        .act(&orchestrator, async |desk| service::open(desk, wish).await)
+        .unwrap()
+}
+
+fn finding(statement: &str) -> Finding {
+    Finding {
+        statement: statement.parse().unwrap(),
+        evidence: Vec::new(),
+        verify: Vec::new(),
+        severity_milli: 0,
+        confidence_milli: 0,
+        dismissed: false,
+    }
+}
+
+fn observe(place: &Place, name: &str, run: &str, statement: &str) -> Run {
+    let it = Observation {
+        reader: agent(name, run),
+        finding: finding(statement),
+    };
+    let caller = place.caller(Role::Agent, name);
+    place
+        .act(&caller, async |desk| service::observe(desk, it).await)
+        .unwrap()
+}
+
+#[test]
+fn acc_01_what_two_agents_found_unseen_becomes_an_entry_and_closing_twice_writes_once() {
+    let place = Place::new();
+    open(&place, "R-1", &["agent:a", "agent:b"]);
+    observe(&place, "agent:a", "R-1", STATEMENT);
+    observe(
+        &place,
+        "agent:b",
+        "R-1",
+        "After a timeout the payment gateway answers twice",
+    );
+    let by = place.caller(Role::Agent, "agent:orchestrator");
+    let ended = ending(Outcome::Succeeded);
+    let closed = place
+        .act(&by, async |desk| service::close(desk, "R-1", &ended).await)
+        .unwrap();
+    assert_eq!(closed.gained.len(), 1, "{:?}", closed.refused);
+    let id = closed.gained[0].to_string();
+    let ada = place.ada();
+    let told = place
+        .act(&ada, async |desk| {
+            service::entry(desk, &agent("human:ada@example.org", "R-x"), &id).await
+        })
+        .unwrap();
+    assert_eq!(told.entry.kind(), Some(Kind::Pattern));
+    assert_eq!(told.entry.status.value, Status::Active);
+    assert_eq!(told.entry.confirmation.independent, 1);
+    let written = (place.events("run.closed"), place.events("entry.proposed"));
+    assert_eq!(written, (1, 1));
+    let again = place.act(&by, async |desk| service::close(desk, "R-1", &ended).await);
+    assert!(matches!(again, Err(Failure::NotFound { .. })), "{again:?}");
+    let after = (place.events("run.closed"), place.events("entry.proposed"));
+    assert_eq!(after, written, "closing twice writes once");
+}
+
+#[test]
+fn closing_decides_what_the_core_decides_on_the_same_notes() {
+    let place = Place::new();
+    let bot = place.bot();
+    let known = place.add(&bot, Kind::Learning, STATEMENT);
+    let other = place.add(
+        &bot,
+        Kind::Learning,
+        "Queues are drained before a deployment begins",
+    );
+    place.later(1_000);
+    open(&place, "R-2", &["agent:a", "agent:b"]);
+    let by = place.caller(Role::Agent, "agent:orchestrator");
+    for note in [
+        Note::Shown {
+            agent: "agent:a".parse().unwrap(),
+            entries: vec![other.id],
+            how: How::Push,
+        },
+        Note::Used {
+            agent: "agent:a".parse().unwrap(),
+            entries: vec![other.id],
+        },
+    ] {
+        place
+            .act(&by, async |desk| service::note(desk, "R-2", note).await)
+            .unwrap();
+    }
+    // One finds again what it never saw.
+    let run = observe(&place, "agent:b", "R-2", STATEMENT);
+    let ended = ending(Outcome::Succeeded);
+    let touched: Vec<Touched> = {
+        let found = BTreeSet::from(["agent:b".parse().unwrap()]);
+        let mut all = vec![(known.clone(), found), (other, BTreeSet::new())];
+        all.sort_by_key(|(entry, _)| entry.id);
+        let touched = all.into_iter().map(|(entry, found_by)| Touched {
+            same: same_claim(&run, &entry),
+            validity: Validity::Unverifiable,
+            found_by,
+            entry,
+        });
+        touched.collect()
+    };
+    let today = place.house.world.now().date();
+    let policy = ReviewPolicy::default();
+    let expected = close(&run, &ended, &touched, &|_| Sight::default(), policy, today);
+    let closed = place
+        .act(&by, async |desk| service::close(desk, "R-2", &ended).await)
+        .unwrap();
+    assert_eq!(closed.closing, expected);
+    let found = BTreeMap::from([(known.id, Provenance::Independent)]);
+    assert_eq!(closed.closing.found, found);
+    let told = place
+        .act(&place.ada(), async |desk| {
+            service::entry(
+                desk,
+                &agent("human:ada@example.org", "R-x"),
+                &known.id.to_string(),
+            )
+            .await
+        })
+        .unwrap();
+    assert_eq!(
+        told.entry.status.value,
+        Status::Verified,
+        "found by one who had not seen it"
+    );
+    assert_eq!(told.entry.confirmation.independent, 1);
+}
+
+#[test]
+fn who_was_shown_an_entry_at_the_hub_confirms_nothing() {
+    let place = Place::new();
+    let known = place.add(&place.bot(), Kind::Learning, STATEMENT);
+    open(&place, "R-3", &["agent:a", "agent:b"]);
+    let a = place.caller(Role::Agent, "agent:a");
+    place
+        .act(&a, async |desk| {
+            service::entry(desk, &agent("agent:a", "R-3"), &known.id.to_string()).await
+        })
+        .unwrap();
+    observe(&place, "agent:a", "R-3", STATEMENT);
+    let by = place.caller(Role::Agent, "agent:orchestrator");
+    let ended = ending(Outcome::Succeeded);
+    let closed = place
+        .act(&by, async |desk| service::close(desk, "R-3", &ended).await)
+        .unwrap();
+    assert_eq!(
+        closed.closing.found,
+        BTreeMap::from([(known.id, Provenance::Primed)])
+    );
+}
+
+#[test]
+fn what_somebody_read_outside_any_run_is_remembered_against_it() {
+    let place = Place::new();
+    let known = place.add(&place.bot(), Kind::Learning, STATEMENT);
+    let a = place.caller(Role::Agent, "agent:a");
+    let reader = crate::place::reader(&a, None);
+    place
+        .act(&a, async |desk| {
+            service::entry(desk, &reader, &known.id.to_string()).await
+        })
+        .unwrap();
+    open(&place, "R-4", &["agent:a", "agent:b"]);
+    observe(&place, "agent:a", "R-4", STATEMENT);
+    let by = place.caller(Role::Agent, "agent:orchestrator");
+    let ended = ending(Outcome::Succeeded);
+    let closed = place
+        .act(&by, async |desk| service::close(desk, "R-4", &ended).await)
+        .unwrap();
+    assert_eq!(
+        closed.closing.found,
+        BTreeMap::from([(known.id, Provenance::Primed)])
+    );
+}
+
+#[test]
+fn what_a_session_saw_is_remembered_after_its_run_ended() {
+    let place = Place::new();
+    let known = place.add(&place.bot(), Kind::Learning, STATEMENT);
+    let by = place.caller(Role::Agent, "agent:orchestrator");
+    let ended = ending(Outcome::Succeeded);
+    for id in ["R-5", "R-6"] {
+        let member = Member {
+            session: Some("s-1".to_owned()),
+            ..Member::default()
+        };
+        let wish = NewRun {
+            id: Some(id.to_owned()),
+            agents: vec![("agent:a".parse().unwrap(), member)],
+            witness: Witness::Orchestrator,
+            ..NewRun::default()
+        };
+        place
+            .act(&by, async |desk| service::open(desk, wish).await)
+            .unwrap();
+        let a = place.caller(Role::Agent, "agent:a");
+        let reader = agent("agent:a", id);
+        match id {
+            "R-5" => drop(
+                place
+                    .act(&a, async |desk| {
+                        service::entry(desk, &reader, &known.id.to_string()).await
+                    })
+                    .unwrap(),
+            ),
+            _ => drop(observe(&place, "agent:a", id, STATEMENT)),
+        }
+        let closed = place
+            .act(&by, async |desk| service::close(desk, id, &ended).await)
+            .unwrap();
+        if id == "R-6" {
+            assert_eq!(
+                closed.closing.found,
+                BTreeMap::from([(known.id, Provenance::Primed)])
+            );
+        }
+    }
+}
+
+#[test]
+fn dec_chance_keeps_entries_from_some_agents_of_a_run_and_it_is_written_down() {
+    let place = Place::new();
+    let bot = place.bot();
+    let entry = place.add(&bot, Kind::Learning, STATEMENT);
+    let names = ["agent:a", "agent:b", "agent:c"];
+    open(&place, "R-7", &names);
+    let mut arms = Vec::new();
+    for name in names {
+        let caller = place.caller(Role::Agent, name);
+        let briefing = Briefing {
+            reader: agent(name, "R-7"),
+            task: STATEMENT.to_owned(),
+            paths: Vec::new(),
+            role: None,
+        };
+        let briefed = place
+            .act(&caller, async |desk| service::brief(desk, briefing).await)
+            .unwrap();
+        let shown = briefed.known.shown.iter().any(|it| it.id == entry.id);
+        let run = place
+            .act(&caller, async |desk| service::run(desk, "R-7").await)
+            .unwrap();
+        let member = &run.agents[&name.parse::<Actor>().unwrap()];
+        let offer = member.offers[&entry.id];
+        assert_eq!(offer.arm == Arm::Shown, shown, "{name}");
+        assert_eq!(member.shown.contains_key(&entry.id), shown, "{name}");
+        arms.push(offer.arm);
+    }
+    assert!(
+        arms.contains(&Arm::Withheld),
+        "of several, one never sees it"
+    );
+    assert!(arms.contains(&Arm::Shown));
+}
+
+#[test]
+fn who_reads_without_end_is_taken_to_have_seen_everything() {
+    let place = Place::new();
+    let known = place.add(&place.bot(), Kind::Learning, STATEMENT);
+    let a = place.caller(Role::Agent, "agent:a");
+    let reader = crate::place::reader(&a, None);
+    let id = known.id.to_string();
+    place
+        .act(&a, async |desk| {
+            for _ in 0..1_001 {
+                service::entry(desk, &reader, &id).await?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    let notes = format!(
+        "set ken.workspace = '{}'; select count(*) from ken.run_notes",
+        place.workspace.0
+    );
+    let left = place.bare.sql(&notes);
+    let left: usize = left.trim().lines().last().unwrap().parse().unwrap();
+    assert!(left < 10, "{left} notes are left");
+    open(&place, "R-9e", &["agent:a", "agent:b"]);
+    observe(&place, "agent:a", "R-9e", STATEMENT);
+    let by = place.caller(Role::Agent, "agent:orchestrator");
+    let ended = ending(Outcome::Succeeded);
+    let closed = place
+        .act(&by, async |desk| service::close(desk, "R-9e", &ended).await)
+        .unwrap();
+    assert_eq!(
+        closed.closing.found,
+        BTreeMap::from([(known.id, Provenance::Primed)])
+    );
+}
+
+#[test]
+fn a_secret_gets_into_no_note() {
+    let place = Place::new();
+    open(&place, "R-8", &["agent:a"]);
+    let token = ["ghp", "_", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2"].concat();
+    let it = Observation {
+        reader: agent("agent:a", "R-8"),
+        finding: finding(&format!("The deploy uses {token} everywhere")),
+    };
+    let a = place.caller(Role::Agent, "agent:a");
+    let refused = place.act(&a, async |desk| service::observe(desk, it).await);
+    assert!(matches!(refused, Err(Failure::Turned(_))), "{refused:?}");
+    let kept = format!(
+        "set ken.workspace = '{}'; select count(*) from ken.run_notes where note like '%ghp%'",
+        place.workspace.0
+    );
+    assert_eq!(place.bare.sql(&kept).trim().lines().last(), Some("0"));
+}
+
+#[test]
+fn runs_nobody_closed_are_closed_when_another_is_opened() {
+    let place = Place::new();
+    open(&place, "R-old", &["agent:a"]);
+    place.later(25 * 60 * 60 * 1000);
+    open(&place, "R-new", &["agent:a"]);
+    let ada = place.ada();
+    let ids: Vec<String> = place
+        .act(&ada, async |desk| service::open_runs(desk).await)
+        .unwrap()
+        .into_iter()
+        .map(|run| run.id)
+        .collect();
+    assert_eq!(ids, ["R-new"]);
+    let past = place
+        .act(&ada, async |desk| service::past_runs(desk).await)
+        .unwrap();
+    assert_eq!(past[0].closed.outcome, Outcome::Abandoned);
+}
+
+#[test]
+fn a_finding_that_is_known_is_noted_and_names_no_entry_the_agent_had_not_seen() {
+    let place = Place::new();
+    let known = place.add(&place.bot(), Kind::Learning, STATEMENT);
+    open(&place, "R-9", &["agent:a"]);
+    let a = place.caller(Role::Agent, "agent:a");
+    let it = recording(agent("agent:a", "R-9"), Kind::Learning, STATEMENT);
+    let noted = place
+        .act(&a, async |desk| service::record(desk, it).await)
+        .unwrap();
+    assert!(matches!(noted, service::Recorded::Noted(None)), "{noted:?}");
+    place
+        .act(&a, async |desk| {
+            service::entry(desk, &agent("agent:a", "R-9"), &known.id.to_string()).await
+        })
+        .unwrap();
+    let it = recording(agent("agent:a", "R-9"), Kind::Learning, STATEMENT);
+    let noted = place
+        .act(&a, async |desk| service::record(desk, it).await)
+        .unwrap();
+    assert!(
+        matches!(noted, service::Recorded::Noted(Some(id)) if id == known.id),
+        "{noted:?}"
+    );
+}
+
+#[test]
+fn a_finding_in_other_forms_of_the_same_words_is_known() {
+    let place = Place::new();
+    let known = place.add(
+        &place.bot(),
+        Kind::Learning,
+        "Retrying payments twice charges customers twice",
+    );
+    open(&place, "R-10", &["agent:a"]);
+    let run = observe(
+        &place,
+        "agent:a",
+        "R-10",
+        "Retrying a payment twice charges the customer twice",
+    );
+    let found = &run.agents[&"agent:a".parse::<Actor>().unwrap()].findings[0];
+    assert_eq!(found.says, BTreeSet::from([known.id]));
+}
+
+#[test]
+fn a_note_that_is_too_long_is_refused() {
+    let place = Place::new();
+    open(&place, "R-11", &["agent:a"]);
+    let by = place.caller(Role::Agent, "agent:orchestrator");
+    let many = (0..1_500).map(|n| format!("agent:{n:010}").parse().unwrap());
+    let note = Note::Said {
+        agent: "agent:a".parse().unwrap(),
+        words: None,
+        cites: Vec::new(),
+        to: many.collect(),
+    };
+    let refused = place.act(&by, async |desk| service::note(desk, "R-11", note).await);
+    assert!(matches!(refused, Err(Failure::Usage(_))), "{refused:?}");
+}
