@@ -74,10 +74,7 @@ pub(super) struct NewToken {
     role: RoleName,
     /// In whose name it writes; an agent of the token's name without. Readers and agents are never persons, curators and
     /// admins never agents.
-    #[schema(
-        nullable = false,
-        pattern = r"^(human|agent|ci|import|peer):\S{1,128}$"
-    )]
+    #[schema(pattern = r"^(human|agent|ci|import|peer):\S{1,128}$")]
     actor: Option<String>,
     /// Names or ids of the workspaces it reaches; all without.
     #[schema(max_items = 1000)]
