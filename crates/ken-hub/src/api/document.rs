@@ -75,6 +75,9 @@ fn complete_operation(path: &str, method: &str, operation: &mut Map<String, Valu
     if has_query || has_body || posts {
         kinds.push(Kind::Malformed);
     }
+    if has_query {
+        kinds.push(Kind::Invalid);
+    }
     if guarded {
         kinds.extend([Kind::Unauthenticated, Kind::Forbidden, Kind::TooMany]);
     }

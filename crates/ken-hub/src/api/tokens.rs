@@ -74,16 +74,13 @@ pub(super) struct NewToken {
     role: RoleName,
     /// In whose name it writes; an agent of the token's name without. Readers and agents are never persons, curators and
     /// admins never agents.
-    #[schema(
-        nullable = false,
-        pattern = r"^(human|agent|ci|import|peer):\S{1,128}$"
-    )]
+    #[schema(pattern = r"^(human|agent|ci|import|peer):\S{1,128}$")]
     actor: Option<String>,
     /// Names or ids of the workspaces it reaches; all without.
-    #[schema(nullable = false, max_items = 1000)]
+    #[schema(max_items = 1000)]
     workspaces: Option<Vec<String>>,
     /// Days it lasts; 90 without.
-    #[schema(nullable = false, minimum = 1, maximum = 366)]
+    #[schema(minimum = 1, maximum = 366)]
     expires_in_days: Option<u16>,
 }
 

@@ -4,8 +4,11 @@ use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::body::HttpBody as _;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{
+    CONNECTION, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::http::{HeaderValue, Method};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
@@ -42,6 +45,7 @@ async fn watched(State(app): State<App>, request: Request, next: Next) -> Respon
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map_or("none", MatchedPath::as_str).to_owned();
     let method = known_method(request.method());
+    let has_body = !request.body().is_end_stream();
     let span = tracing::info_span!(
         "hub_request",
         route = route.as_str(),
@@ -54,7 +58,12 @@ async fn watched(State(app): State<App>, request: Request, next: Next) -> Respon
     span.record("status", status);
     app.metrics
         .answered(&route, method, status, began.elapsed());
+    let refused = response.status().is_client_error() || response.status().is_server_error();
     let headers = response.headers_mut();
+    if has_body && refused {
+        // What was not read of the body would be taken for the next request: the sender is told to begin anew.
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(POLICY);

@@ -31,7 +31,7 @@ fn agent(seed: u64) -> Scribe {
 fn an_agent_cannot_replace_what_somebody_else_wrote() {
     let hub = Hub::start();
     let (entry, person) = Scribe::new(1).propose(STATEMENT);
-    hub.push(&hub.acme, &hub.acme.curator, &[person.clone()]);
+    hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&person));
     // The same id, the agent's name, its own words: smaller as bytes, so it would win.
     let mut forged: Event = person.event.clone();
     forged.by = "agent:tester".parse().expect("an actor");
@@ -151,9 +151,9 @@ fn what_is_held_first_does_not_keep_the_genuine_out() {
     let mut forged = genuine.event.clone();
     forged.by = "agent:tester".parse().expect("an actor");
     let forged = Recorded::new(forged);
-    let answer = hub.push(&hub.acme, &hub.acme.agent, &[forged.clone()]);
+    let answer = hub.push(&hub.acme, &hub.acme.agent, std::slice::from_ref(&forged));
     assert_eq!(verdict(&answer), "quarantined", "{}", answer.text());
-    let answer = hub.push(&hub.acme, &hub.acme.curator, &[genuine.clone()]);
+    let answer = hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&genuine));
     assert_eq!(verdict(&answer), "quarantined", "{}", answer.text());
     let held = hub.database.sql("select line from ken.held");
     assert_eq!(held.trim(), genuine.line(), "the curator's form waits");

@@ -92,7 +92,7 @@ fn agents_send_what_agents_wrote_and_nothing_that_is_a_persons() {
         reason: ken_core::event::BlankReason::Secret,
     });
     let blanks = scribe.write(Vec::new(), blank);
-    let copies = [by_person.clone(), by_agent.clone(), blanks];
+    let copies = [by_person.clone(), by_agent, blanks];
     let answer = hub.push(&hub.acme, &hub.acme.agent, &copies);
     assert_eq!(answer.status, 200, "{}", answer.text());
     let told = verdicts(&answer);
@@ -100,7 +100,11 @@ fn agents_send_what_agents_wrote_and_nothing_that_is_a_persons() {
     assert_ne!(told[1], "refused", "{}", answer.text());
     assert_eq!(told[2], "refused", "{}", answer.text());
     // What the hub has already is known, whoever sends it.
-    hub.push(&hub.acme, &hub.acme.curator, &[by_person.clone()]);
+    hub.push(
+        &hub.acme,
+        &hub.acme.curator,
+        std::slice::from_ref(&by_person),
+    );
     let again = hub.push(&hub.acme, &hub.acme.agent, &[by_person]);
     assert_eq!(verdicts(&again), ["known"]);
 }
@@ -177,7 +181,7 @@ fn what_was_quarantined_stays_so_and_what_claims_too_much_is_held() {
             it.origin = Origin::Web;
         },
     );
-    let answer = hub.push(&hub.acme, &hub.acme.curator, &[claims.clone()]);
+    let answer = hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&claims));
     assert_eq!(verdicts(&answer), ["quarantined"], "{}", answer.text());
     assert_eq!(lines(&hub).len(), 1, "it does not stand in the log");
     let held = hub
@@ -261,7 +265,7 @@ fn a_stream_tells_what_is_there_then_what_comes_and_goes_on_where_it_was_left() 
     let hub = Hub::start();
     let mut scribe = Scribe::new(9);
     let (_, first) = scribe.propose(STATEMENT);
-    hub.push(&hub.acme, &hub.acme.curator, &[first.clone()]);
+    hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&first));
     let told = follow(&hub, None);
     let mut told = told.filter(|it| it.starts_with("id:") || it.starts_with("data:"));
     // The id of a message follows or precedes its data; either way both are there.
@@ -276,7 +280,7 @@ fn a_stream_tells_what_is_there_then_what_comes_and_goes_on_where_it_was_left() 
     let (cursor, line) = pair();
     assert_eq!(line, first.line());
     let (_, second) = scribe.propose(&format!("{STATEMENT}, seen again"));
-    hub.push(&hub.acme, &hub.acme.curator, &[second.clone()]);
+    hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&second));
     assert_eq!(pair().1, second.line());
     let mut again = follow(&hub, Some(&cursor)).filter(|it| it.starts_with("data:"));
     let line = again.next().expect("a line");

@@ -113,10 +113,9 @@ pub(super) fn decide(looked: Looked, stored: &Stored, stones: &Stones, sent: &Se
     };
     let id = copy.event.id;
     let refused = |reason: String| settled(Some(id), Verdict::Refused, Some(reason));
-    if let Some(known) = &stored.logged {
-        if let Some(judged) = compare(&copy, known, sent) {
-            return judged;
-        }
+    let known = stored.logged.as_ref();
+    if let Some(judged) = known.and_then(|known| compare(&copy, known, sent)) {
+        return judged;
     }
     if let Opinion::Refused(reason) = opinion {
         return refused(reason);
