@@ -24,7 +24,7 @@ pub(crate) struct ServeArgs {
     /// Connections to the database this process may have
     #[arg(long, value_name = "COUNT", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) connections: u32,
-    /// The address others call this hub by, such as https://hub.example.org
+    /// The address others call this hub by, such as `https://hub.example.org`
     #[arg(long, value_name = "URL")]
     pub(crate) public_url: Option<String>,
     #[command(flatten)]

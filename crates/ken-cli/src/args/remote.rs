@@ -32,7 +32,7 @@ pub(crate) enum RemoteCommand {
 /// `ken remote add`.
 #[derive(Debug, Args)]
 pub(crate) struct AddRemoteArgs {
-    /// A name, `hub` without one, and the address of a workspace: https://hub.example.org/WORKSPACE
+    /// A name, `hub` without one, and the address of a workspace: `https://hub.example.org/WORKSPACE`
     #[arg(value_names = ["NAME", "URL"], num_args = 1..=2, required = true)]
     pub(crate) words: Vec<String>,
     /// Read the token from standard input and keep it in git's folder, for you alone

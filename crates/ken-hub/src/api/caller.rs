@@ -219,7 +219,7 @@ async fn named_workspace(parts: &mut Parts) -> Option<String> {
 }
 
 /// Where workspaces were found lately. A workspace keeps its name and its id for ever, so that only a restored database
-/// can make one of these wrong, and that only for [`Places::KEPT`].
+/// can make one of these wrong, and that only for as long as it is kept.
 #[derive(Debug, Default)]
 pub struct Places {
     found: Mutex<HashMap<(OrganisationId, String), (WorkspaceId, Instant)>>,
