@@ -224,7 +224,7 @@ async fn create_token(
     session.printer.line(secret.reveal())?;
     let days = counted(args.days, "day", "days");
     session.printer.talk(format_args!(
-        "token {} for {}, a {}; it ends in {days}",
+        "token {} for {}, role {}; it ends in {days}",
         token.id, token.actor, token.role
     ))?;
     session
