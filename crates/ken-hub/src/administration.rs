@@ -3,7 +3,7 @@
 //! Needs no token: whoever can connect to the database needs none. It connects as every hub process does, so that row-level
 //! security holds here too; only [`Database::migrate`] is the owner's. What is done is in the audit log.
 
-use ken_core::actor::{Actor, Role as ActorRole};
+use ken_core::actor::Actor;
 use ken_core::time::DAY_MS;
 use uuid::Uuid;
 
@@ -12,7 +12,7 @@ use crate::database::{
 };
 use crate::identity::audit::Act;
 use crate::identity::tokens::{self, NAME_CHARS_MAX, Token};
-use crate::identity::{IdentityError, OrganisationId, Role, Secret, WorkspaceId};
+use crate::identity::{IdentityError, Misfit, OrganisationId, Role, Secret, WorkspaceId};
 use crate::store::StoreError;
 use crate::world::World;
 
@@ -48,8 +48,8 @@ pub enum AdministrationError {
     NoToken(String),
     #[error("there is one called `{0}` already")]
     Taken(String),
-    #[error("{0}")]
-    Actor(&'static str),
+    #[error(transparent)]
+    Actor(#[from] Misfit),
     #[error("a token's name has from 1 to {NAME_CHARS_MAX} characters")]
     TokenName,
     #[error(transparent)]
@@ -111,7 +111,7 @@ impl Administration {
         organisation: &str,
         new: &NewToken,
     ) -> Result<(Token, Secret), AdministrationError> {
-        fits(new.role, &new.actor)?;
+        new.role.fits(&new.actor)?;
         let name = new.name.clone().unwrap_or_else(|| new.actor.to_string());
         if name.trim().is_empty() || NAME_CHARS_MAX < name.chars().count() {
             return Err(AdministrationError::TokenName);
@@ -248,24 +248,4 @@ async fn noted(mut done: Tenant, act: Act) -> Result<(), DatabaseError> {
 async fn note(tx: &mut OrganisationTx, act: Act, subject: Uuid) -> Result<(), DatabaseError> {
     let by = (OPERATOR, Role::Admin);
     tx.audit(by, act.name(), &subject.to_string()).await
-}
-
-/// Refuses a token that would let an agent speak as a person, or approve.
-fn fits(role: Role, actor: &Actor) -> Result<(), AdministrationError> {
-    match (role, actor.role()) {
-        (Role::Reader | Role::Agent, ActorRole::Human) => Err(AdministrationError::Actor(
-            "readers and agents write in no person's name: make the role curator, or name an agent",
-        )),
-        (Role::Curator | Role::Admin, ActorRole::Agent) => Err(AdministrationError::Actor(
-            "agents never approve: a curator or admin is a person, a pipeline or an import",
-        )),
-        (
-            Role::Reader | Role::Agent,
-            ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
-        )
-        | (
-            Role::Curator | Role::Admin,
-            ActorRole::Human | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
-        ) => Ok(()),
-    }
 }

@@ -83,7 +83,8 @@ pub(crate) fn random() -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-fn now() -> Timestamp {
+/// Returns the time of this machine.
+pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     Timestamp::from_millis(since.map_or(0, |it| it.as_millis().try_into().unwrap_or(u64::MAX)))
 }

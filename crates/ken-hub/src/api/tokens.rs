@@ -259,22 +259,9 @@ fn actor(named: Option<&str>, name: &str, role: Role) -> Result<Actor, Problem> 
             .parse()
             .map_err(|error: ken_core::actor::ActorError| Problem::invalid(error.to_string()))?,
     };
-    match (role, actor.role()) {
-        (Role::Reader | Role::Agent, ActorRole::Human) => Err(Problem::invalid(
-            "readers and agents write in no person's name; make the role curator, or name an agent",
-        )),
-        (Role::Curator | Role::Admin, ActorRole::Agent) => Err(Problem::invalid(
-            "agents never approve: a curator's or admin's `actor` is a person, a pipeline or an import",
-        )),
-        (
-            Role::Reader | Role::Agent,
-            ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
-        )
-        | (
-            Role::Curator | Role::Admin,
-            ActorRole::Human | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
-        ) => Ok(actor),
-    }
+    let fits = role.fits(&actor);
+    fits.map_err(|misfit| Problem::invalid(misfit.to_string()))?;
+    Ok(actor)
 }
 
 async fn find(tx: &mut OrganisationTx, named: &[String]) -> Result<Vec<WorkspaceId>, Problem> {

@@ -8,8 +8,9 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
-use super::{Database, DatabaseError, OrganisationTx, Tenant, fresh_id, now};
+use super::{Database, DatabaseError, OrganisationTx, Tenant};
 use crate::identity::{OrganisationId, Role, WorkspaceId};
+use crate::world::{now, uuid};
 
 /// What an organisation or a workspace is called: `[a-z0-9][a-z0-9._-]{0,62}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,7 +111,7 @@ impl Database {
         &self,
         name: &Name,
     ) -> Result<Option<OrganisationId>, DatabaseError> {
-        let id = OrganisationId(fresh_id()?);
+        let id = OrganisationId(uuid());
         let mut transaction = self.organisation(id).await?;
         let made = sqlx::query(
             "INSERT INTO ken.organisations (id, name, created_at) VALUES ($1, $2, $3)
@@ -177,7 +178,7 @@ impl OrganisationTx {
         &mut self,
         name: &Name,
     ) -> Result<Option<WorkspaceId>, DatabaseError> {
-        let (organisation, id) = (self.id(), WorkspaceId(fresh_id()?));
+        let (organisation, id) = (self.id(), WorkspaceId(uuid()));
         let made = sqlx::query(
             "INSERT INTO ken.workspaces (organisation_id, id, name, created_at)
              VALUES ($1, $2, $3, $4) ON CONFLICT (organisation_id, name) DO NOTHING",
@@ -296,7 +297,7 @@ async fn audit(
 ) -> Result<(), DatabaseError> {
     sqlx::query("INSERT INTO ken.audit VALUES ($1, $2, $3, $4, $5, $6, $7)")
         .bind(key)
-        .bind(fresh_id()?)
+        .bind(uuid())
         .bind(millis(now()))
         .bind(without_nul(by))
         .bind(role.name())

@@ -4,7 +4,8 @@
 
 use sqlx::{AssertSqlSafe, PgConnection, PgPool, Row as _};
 
-use super::{DatabaseError, now};
+use super::DatabaseError;
+use crate::world::now;
 
 /// One step of the schema.
 #[derive(Clone, Copy, Debug)]

@@ -14,7 +14,6 @@ mod warming;
 
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, PgConnection, PgPool, Row as _};
-use uuid::Uuid;
 
 use crate::identity::{OrganisationId, WorkspaceId};
 
@@ -184,20 +183,4 @@ impl Database {
 async fn take_role(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     let set = "SET ROLE ken_app";
     sqlx::raw_sql(set).execute(connection).await.map(|_| ())
-}
-
-/// Returns an id nobody else has, which sorts by the time it was made.
-pub(crate) fn fresh_id() -> Result<Uuid, DatabaseError> {
-    let mut random = [0; 16];
-    getrandom::fill(&mut random)
-        .map_err(|error| DatabaseError::Damaged(format!("no random numbers: {error}")))?;
-    let id = ken_core::id::EventId::new(now(), u128::from_be_bytes(random));
-    Ok(Uuid::from_bytes(id.to_bytes()))
-}
-
-/// Returns the time of this machine.
-pub(crate) fn now() -> ken_core::time::Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let millis = since.map_or(0, |since| since.as_millis());
-    ken_core::time::Timestamp::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
 }

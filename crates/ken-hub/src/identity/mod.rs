@@ -11,7 +11,7 @@ pub mod tokens;
 use std::fmt;
 use std::str::FromStr;
 
-use ken_core::actor::Actor;
+use ken_core::actor::{Actor, Role as ActorRole};
 use ken_core::time::Timestamp;
 use uuid::Uuid;
 
@@ -102,6 +102,35 @@ impl Role {
             Self::Admin => "admin",
         }
     }
+
+    /// Refuses a name in which who has this role would speak as a person without being one, or approve as an agent.
+    pub fn fits(self, actor: &Actor) -> Result<(), Misfit> {
+        match (self, actor.role()) {
+            (Self::Reader | Self::Agent, ActorRole::Human) => Err(Misfit::Person),
+            (Self::Curator | Self::Admin, ActorRole::Agent) => Err(Misfit::Agent),
+            (
+                Self::Reader | Self::Agent,
+                ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
+            )
+            | (
+                Self::Curator | Self::Admin,
+                ActorRole::Human | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
+            ) => Ok(()),
+        }
+    }
+}
+
+/// Why nobody may be given a role in an actor's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    #[error(
+        "readers and agents write in no person's name; make the role curator, or name an agent"
+    )]
+    Person,
+    #[error(
+        "agents never approve: a curator or admin acts in the name of a person, a pipeline or an import"
+    )]
+    Agent,
 }
 
 impl fmt::Display for Role {

@@ -5,7 +5,7 @@ use ken_core::time::Timestamp;
 use uuid::Uuid;
 
 use super::{Caller, IdentityError, OrganisationId, Role, Secret, WorkspaceId};
-use crate::database::{Database, OrganisationTx, millis};
+use crate::database::{Database, OrganisationTx, millis, timestamp};
 
 /// Characters a token's name may have.
 pub const NAME_CHARS_MAX: usize = 128;
@@ -157,8 +157,4 @@ fn read(row: Row) -> Option<Token> {
         expires_at: expires.map(timestamp),
         revoked_at: revoked.map(timestamp),
     })
-}
-
-fn timestamp(millis: i64) -> Timestamp {
-    Timestamp::from_millis(u64::try_from(millis).unwrap_or(0))
 }

@@ -9,7 +9,8 @@ use sqlx::postgres::PgRow;
 
 use super::settle::parse;
 use super::{StoreError, column, event_id, uuid};
-use crate::database::{Tenant, millis, now, timestamp, without_nul};
+use crate::database::{Tenant, millis, timestamp, without_nul};
+use crate::world::now;
 
 /// An event that waits.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,8 @@ use ken_core::time::Timestamp;
 use sqlx::postgres::PgRow;
 
 use super::{StoreError, column};
-use crate::database::{Tenant, millis, now, timestamp, without_nul};
+use crate::database::{Tenant, millis, timestamp, without_nul};
+use crate::world::now;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Eq)]

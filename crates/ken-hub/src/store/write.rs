@@ -11,7 +11,8 @@ use super::project::Projection;
 use super::rows::{BETWEEN_PATHS, BETWEEN_TAGS, EntryRow, SearchRow, model};
 use super::settle::Settled;
 use super::{StoreError, uuid, uuids};
-use crate::database::{Tenant, millis, now};
+use crate::database::{Tenant, millis};
+use crate::world::now;
 
 /// Writes events, subjects, entries and what a search reads, and moves the head.
 const WRITE: &str = "
