@@ -57,6 +57,9 @@ impl DatabaseError {
         match self {
             Self::Connect(error) => Some(not_connected(error)),
             Self::Query(error) | Self::Migration { source: error, .. } => match code(error)? {
+                "42501" if error.to_string().contains("extension") => {
+                    Some("a superuser says `CREATE EXTENSION vector` in this database first")
+                }
                 "42501" => Some(
                     "connect as the role that owns the database and schema `ken`; where `ken_app` was made by another database of the \
                      same server, a superuser says `GRANT ken_app TO` that role first",
@@ -139,6 +142,7 @@ fn plainly(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Database(error) => error.message().to_owned(),
         sqlx::Error::Io(error) => error.to_string(),
+        sqlx::Error::Configuration(error) => error.to_string(),
         other => {
             let text = other.to_string();
             // Where in the driver it happened.
