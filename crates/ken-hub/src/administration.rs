@@ -225,11 +225,18 @@ impl Administration {
         let unknown = || AdministrationError::NoOrganisation(organisation.to_owned());
         // What is no name is nobody's.
         let name: Name = organisation.parse().map_err(|_| unknown())?;
-        let found: Option<Uuid> = sqlx::query_scalar("SELECT ken.organisation_named($1)")
-            .bind(name.as_str())
-            .fetch_one(self.database.pool())
+        let mut taken = self
+            .database
+            .pool()
+            .take_alive()
             .await
             .map_err(DatabaseError::Query)?;
+        let found: Option<Uuid> = sqlx::query_scalar("SELECT ken.organisation_named($1)")
+            .bind(name.as_str())
+            .fetch_one(taken.connection())
+            .await
+            .map_err(DatabaseError::Query)?;
+        taken.give_back();
         let id = OrganisationId(found.ok_or_else(unknown)?);
         Ok(self.database.organisation(id).await?)
     }

@@ -206,9 +206,11 @@ async fn organisation_named(
     if name.parse::<Name>().is_err() {
         return Ok(None);
     }
+    let mut taken = database.pool().take_alive().await?;
     let found: Option<Uuid> = sqlx::query_scalar("SELECT ken.organisation_named($1)")
         .bind(name)
-        .fetch_one(database.pool())
+        .fetch_one(taken.connection())
         .await?;
+    taken.give_back();
     Ok(found.map(OrganisationId))
 }

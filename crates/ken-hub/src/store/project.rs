@@ -56,6 +56,8 @@ pub(super) enum Was<'a> {
 /// What has to be written beside the log.
 #[derive(Debug, Default)]
 pub(super) struct Projection {
+    /// Whether some of the entries may have been there before.
+    pub(super) is_over: bool,
     pub(super) entries: Vec<EntryRow>,
     pub(super) searchable: Vec<SearchRow>,
     /// Entries that cannot be found any more, if they could.
@@ -147,6 +149,7 @@ impl Effects {
         self.histories.extend(more);
         let mut projection = Projection::default();
         for entry in &self.absorbed {
+            projection.is_over = true;
             projection.entries.push(EntryRow::of(entry));
         }
         let refold: Vec<EntryId> = self.refold.iter().copied().collect();
@@ -225,6 +228,7 @@ impl Effects {
 impl Projection {
     /// Takes in what was worked out beside it about other entries.
     fn extend(&mut self, other: Self) {
+        self.is_over |= other.is_over;
         self.entries.extend(other.entries);
         self.searchable.extend(other.searchable);
         self.unsearchable.extend(other.unsearchable);
@@ -245,6 +249,7 @@ impl Projection {
             Was::Stored(stored) => (Some(read_entry(&stored.json)?), true, stored.is_global),
             Was::Unknown => (None, true, true),
         };
+        self.is_over |= was_there;
         let Some(entry) = entry else {
             self.gone.push(id);
             self.unsearchable.push(id);
