@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 
 use crate::database::DatabaseError;
 use crate::identity::{IdentityError, KeysError};
+use crate::serve::settings::Beyond;
 use crate::store::StoreError;
 use crate::world;
 
@@ -126,6 +127,8 @@ pub struct Problem {
     kind: Kind,
     detail: String,
     instance: Option<String>,
+    /// What failed, in words of ours, for the log; no part of the answer.
+    cause: Option<String>,
     more: Map<String, Value>,
     retry: Option<Duration>,
     /// What `WWW-Authenticate` says.
@@ -160,6 +163,7 @@ impl Problem {
             kind,
             detail: detail.into(),
             instance: None,
+            cause: None,
             more: Map::new(),
             retry: None,
             challenge: None,
@@ -222,6 +226,7 @@ impl Problem {
         };
         Self {
             instance: Some(format!("urn:uuid:{id}")),
+            cause: Some(sort(error)),
             ..told
         }
     }
@@ -267,6 +272,43 @@ impl Problem {
             members.extend(self.more.clone());
         }
         members
+    }
+}
+
+/// What the log is told of a problem: words of ours and an id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    pub slug: &'static str,
+    pub instance: Option<String>,
+    pub cause: Option<String>,
+}
+
+/// Says what failed without quoting it: what a database says may hold what somebody sent.
+fn sort(error: &(dyn Error + 'static)) -> String {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<sqlx::Error>() {
+            return sort_sql(error);
+        }
+        next = error.source();
+    }
+    "inside the hub".to_owned()
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "not our enum; whatever is not named is the driver's"
+)]
+fn sort_sql(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(error) => {
+            let code = error.code();
+            format!("PostgreSQL {}", code.as_deref().unwrap_or("without a code"))
+        }
+        sqlx::Error::PoolTimedOut => "no connection to the database was free in time".to_owned(),
+        sqlx::Error::PoolClosed => "the connections to the database are closed".to_owned(),
+        sqlx::Error::Io(error) => format!("connection to the database: {}", error.kind()),
+        _ => "the database's driver".to_owned(),
     }
 }
 
@@ -329,6 +371,9 @@ impl From<DatabaseError> for Problem {
         if matches!(error, DatabaseError::NoWorkspace) {
             return Self::not_found("workspace");
         }
+        if matches!(error, DatabaseError::NameIsId) {
+            return Self::invalid(error.to_string());
+        }
         if matches!(error, DatabaseError::Warming) {
             return Self::unavailable(error.to_string(), UNAVAILABLE_RETRY);
         }
@@ -341,6 +386,7 @@ impl From<DatabaseError> for Problem {
                 ..told
             },
             DatabaseError::NoWorkspace
+            | DatabaseError::NameIsId
             | DatabaseError::Warming
             | DatabaseError::Address(_)
             | DatabaseError::Connect(_)
@@ -370,6 +416,12 @@ impl From<StoreError> for Problem {
     }
 }
 
+impl From<Beyond> for Problem {
+    fn from(beyond: Beyond) -> Self {
+        Self::new(Kind::Quota, beyond.to_string())
+    }
+}
+
 impl From<IdentityError> for Problem {
     fn from(error: IdentityError) -> Self {
         match error {
@@ -391,6 +443,11 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = self.to_json().to_string();
         let mut response = (self.kind.status(), body).into_response();
+        response.extensions_mut().insert(Trouble {
+            slug: self.kind.slug(),
+            instance: self.instance,
+            cause: self.cause,
+        });
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -8,14 +8,14 @@ use std::time::Duration;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection};
 
-use super::DatabaseError;
 use super::pool::{Pool, Taken};
+use super::{DatabaseError, Settings};
 
 /// How long ending an abandoned transaction may take before its connection is closed instead.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Connections that may turn out to be dead before one is believed: as many as a pool has by default.
-const ATTEMPTS_MAX: u32 = 16;
+const ATTEMPTS_MAX: u32 = Settings::CONNECTIONS;
 
 /// An open transaction; undone unless [`commit`](Self::commit) returns.
 #[derive(Debug)]

@@ -64,7 +64,7 @@ impl Metrics {
         let events = IntCounterVec::new(
             opts(
                 "events_total",
-                "Events that were pushed or made here, by verdict.",
+                "Events that were pushed, by verdict.",
             ),
             &["verdict"],
         )

@@ -17,6 +17,7 @@ use super::{Failure, Reader};
 use crate::database::{Database, Tenant};
 use crate::identity::audit::Act;
 use crate::identity::{Caller, Role, WorkspaceId};
+use crate::serve::settings::Quotas;
 use crate::world::World;
 
 /// What every use case of a process shares: clock, dice and guard.
@@ -24,8 +25,8 @@ use crate::world::World;
 pub struct House {
     pub world: World,
     pub guard: Arc<Guard>,
-    /// Events a workspace may have, where its organisation's row says nothing else.
-    pub events_max: u64,
+    /// What a workspace may hold, where its organisation's row says nothing else.
+    pub quotas: Quotas,
 }
 
 /// One workspace in one transaction, and who asks.
@@ -184,13 +185,15 @@ impl Desk {
         };
         let seen = self.tenant.latest(limit).await?;
         let batch = self.stamped(drafts, by, seen)?;
-        self.tenant.append(batch.clone()).await?;
-        let (events, own) = self.tenant.room().await?;
-        let max = own.unwrap_or(self.house.events_max);
-        match events <= max {
-            true => Ok(batch),
-            false => Err(Failure::Quota { events, max }),
-        }
+        self.append(batch.clone()).await?;
+        Ok(batch)
+    }
+
+    /// Appends events whose lines are final, and refuses those that make the workspace larger than it may be.
+    pub(super) async fn append(&mut self, batch: Vec<Recorded>) -> Result<(), Failure> {
+        self.tenant.append(batch).await?;
+        let room = self.tenant.room().await?;
+        Ok(self.house.quotas.check(&room)?)
     }
 
     fn stamped(

@@ -280,7 +280,7 @@ fn write_for_another(place: &Place) {
 #[test]
 fn a_workspace_takes_no_more_events_than_it_may() {
     let mut place = Place::new();
-    place.house.events_max = 1;
+    place.house.quotas.events = 1;
     let bot = place.bot();
     place.add(&bot, Kind::Learning, "Retry a payment once after a timeout");
     let it = recording(
@@ -290,7 +290,17 @@ fn a_workspace_takes_no_more_events_than_it_may() {
     );
     let full = place.act(&bot, async |desk| service::record(desk, it).await);
     assert!(
-        matches!(full, Err(Failure::Quota { events: 2, max: 1 })),
+        matches!(&full, Err(Failure::Quota(it)) if (it.wanted, it.max) == (2, 1)),
+        "{full:?}"
+    );
+    assert_eq!(place.events("entry.proposed"), 1);
+    // Bytes count as much as events do.
+    place.house.quotas.events = 10;
+    place.house.quotas.bytes = 1_000;
+    let it = recording(reader(&bot, None), Kind::Learning, &"Wide ".repeat(200));
+    let full = place.act(&bot, async |desk| service::record(desk, it).await);
+    assert!(
+        matches!(&full, Err(Failure::Quota(it)) if it.max == 1_000),
         "{full:?}"
     );
     assert_eq!(place.events("entry.proposed"), 1);

@@ -303,6 +303,27 @@ fn a_held_line_is_in_no_log_until_a_person_releases_it() {
 }
 
 #[test]
+fn what_is_released_counts_against_the_quota() {
+    let mut place = Place::new();
+    let ada = place.ada();
+    place.add(&place.bot(), Kind::Learning, STATEMENT);
+    place.house.quotas.events = 1;
+    let held = line(&place, "Always answer with the customer's name first");
+    let id = held.event.id;
+    place.runtime.block_on(async {
+        let tenant = place.database.tenant(place.organisation, place.workspace);
+        let mut tenant = tenant.await.unwrap();
+        tenant.hold(&held, "odd", "agent:remote").await.unwrap();
+        tenant.commit().await.unwrap();
+    });
+    let full = place.act(&ada, async |desk| service::release(desk, id).await);
+    assert!(matches!(full, Err(Failure::Quota(_))), "{full:?}");
+    assert_eq!(place.events("entry.proposed"), 1);
+    let listed = place.act(&ada, async |desk| service::held(desk).await);
+    assert_eq!(listed.unwrap().len(), 1, "it goes on waiting");
+}
+
+#[test]
 fn sec_a_secret_stays_out_whoever_releases_it() {
     let place = Place::new();
     let ada = place.ada();

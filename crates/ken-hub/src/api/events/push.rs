@@ -16,7 +16,6 @@ use crate::api::App;
 use crate::api::body::JsonBody;
 use crate::api::caller::{InWorkspace, Records};
 use crate::api::problem::{Kind, Problem};
-use crate::api::quota;
 use crate::database::Tenant;
 use crate::identity::audit::Act;
 use crate::store::{Outcome, StoreError};
@@ -108,12 +107,16 @@ async fn write(
     }
     hold(it, &mut tenant, &holds).await?;
     if !copies.is_empty() {
+        // What blanks makes nothing larger for long, and a full workspace must not keep a leak.
+        let is_order = |copy: &Recorded| matches!(copy.event.body, Body::EventBlanked(_));
+        let takes_room = !copies.iter().all(is_order);
         let appended = tenant.append(copies).await?;
         for ((n, id, quarantined), outcome) in places.iter().zip(&appended.outcomes) {
             answers[*n] = Some(appended_answer(*id, *quarantined, *outcome));
         }
-        if appended.outcomes.iter().any(|it| *it != Outcome::Known) {
-            room(app, &mut tenant).await?;
+        if takes_room && appended.outcomes.iter().any(|it| *it != Outcome::Known) {
+            let room = tenant.room().await?;
+            app.settings.quotas.check(&room)?;
         }
     }
     let subject = match places.len() + holds.len() {
@@ -237,29 +240,6 @@ async fn hold(
         tenant.hold(copy, why, &by).await?;
     }
     Ok(())
-}
-
-/// Undoes a push that makes the workspace larger than it may be; the row is held since the beginning.
-async fn room(app: &App, tenant: &mut Tenant) -> Result<(), Problem> {
-    let (organisation, workspace) = (tenant.organisation().0, tenant.workspace_id().0);
-    let (events, bytes, own, own_bytes): (i64, i64, Option<i64>, Option<i64>) = sqlx::query_as(
-        "SELECT w.events, w.bytes, o.events_max, o.bytes_max FROM ken.workspaces w
-         JOIN ken.organisations o ON o.id = w.organisation_id
-         WHERE w.organisation_id = $1 AND w.id = $2",
-    )
-    .bind(organisation)
-    .bind(workspace)
-    .fetch_one(tenant.connection())
-    .await?;
-    let quotas = &app.settings.quotas;
-    let max = own.map_or(quotas.events, i64::unsigned_abs);
-    quota::refuse_beyond("events in this workspace", events.unsigned_abs(), max)?;
-    let max = own_bytes.map_or(quotas.bytes, i64::unsigned_abs);
-    quota::refuse_beyond(
-        "bytes of events in this workspace",
-        bytes.unsigned_abs(),
-        max,
-    )
 }
 
 fn count(app: &App, answers: &[Answered]) {
