@@ -282,7 +282,7 @@ fn by_category(findings: &[Finding<'_>]) -> Vec<usize> {
     first
 }
 
-/// Lets nobody fill an answer alone: whoever has had a full share comes after everybody else, and what comes from
+/// Lets nobody fill an answer alone, by whatever name below its own: whoever has had a full share comes after everybody else, and what comes from
 /// outside this workspace not at all. People share without limit.
 fn shared_out(findings: &[Finding<'_>], order: Vec<usize>, cap: usize) -> Vec<usize> {
     let most = (cap * SHARE_PERCENT / 100).max(1);
@@ -298,7 +298,7 @@ fn shared_out(findings: &[Finding<'_>], order: Vec<usize>, cap: usize) -> Vec<us
         let source = if foreign {
             Source::Origin(created.origin)
         } else {
-            Source::Author(created.by.clone())
+            Source::Author(created.by.family())
         };
         let count = filled.entry(source).or_default();
         *count += 1;

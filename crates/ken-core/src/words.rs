@@ -16,8 +16,23 @@ const STOP_WORDS: &[&str] = &[
 /// Verbs a task begins with. They say what shall be done, not what it is done to; no entry is about them, and a word that
 /// no entry has speaks against all that are about the rest. Words that are things as well (`build`, `support`) stay.
 const COMMANDS: &[&str] = &[
-    "add", "adjust", "change", "create", "extend", "fix", "implement", "improve", "introduce",
-    "please", "refactor", "remove", "rename", "replace", "rework", "rewrite", "update",
+    "add",
+    "adjust",
+    "change",
+    "create",
+    "extend",
+    "fix",
+    "implement",
+    "improve",
+    "introduce",
+    "please",
+    "refactor",
+    "remove",
+    "rename",
+    "replace",
+    "rework",
+    "rewrite",
+    "update",
 ];
 
 /// Returns a task without the verbs at its beginning that say what shall be done; its last word always stays.
@@ -173,7 +188,10 @@ mod tests {
     fn a_task_is_about_what_stands_behind_its_verb() {
         for (task, wanted) in [
             ("add refunds", "refunds"),
-            ("Please fix:\n the flaky login test ", "the flaky login test"),
+            (
+                "Please fix:\n the flaky login test ",
+                "the flaky login test",
+            ),
             ("Add, rename and remove tags", "and remove tags"),
             ("build fails on arm", "build fails on arm"),
             ("add-on prices", "add-on prices"),
