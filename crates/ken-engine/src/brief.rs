@@ -76,8 +76,8 @@ impl Engine {
             offers,
             passed,
         } = deal(&mut known.hits, offers, unsaid, lay_out);
-        self.note_shown(reader, &norms.ids(), How::Brief)?;
-        self.note_shown(reader, &shown, How::Brief)?;
+        let told = [norms.ids(), shown].concat();
+        self.note_shown(reader, &told, How::Brief)?;
         self.note_pushed(reader, offers, passed)?;
         Ok(page)
     }
