@@ -12,6 +12,7 @@ use ken_core::id::{EntryId, EventId};
 use ken_core::workspace::{Workspace, concerns_workspace, fold_workspace};
 
 use super::StoreError;
+use super::global::is_for_all;
 use super::known::{Asked, Histories, Known, OF_WORKSPACE, StoredEntry};
 use super::rows::{EntryRow, SearchRow};
 use super::settle::Settled;
@@ -41,6 +42,25 @@ pub(super) struct Effects {
     histories: Histories,
     /// Whose events have to be read still.
     pub(super) missing: Vec<String>,
+}
+
+/// An entry that was folded again.
+#[derive(Debug)]
+pub(super) struct Folded {
+    entry: Entry,
+    /// Whether the whole organisation is shown it.
+    is_for_all: bool,
+}
+
+impl Folded {
+    /// Folds an entry from all of its events; nothing where none of them makes one.
+    pub(super) fn of(id: EntryId, events: &[&Event]) -> Option<Self> {
+        let entry = fold_entry(id, events.iter().copied())?;
+        Some(Self {
+            is_for_all: is_for_all(&entry, events.iter().copied()),
+            entry,
+        })
+    }
 }
 
 /// What is known of an entry that was folded again.
@@ -150,7 +170,10 @@ impl Effects {
         let mut projection = Projection::default();
         for entry in &self.absorbed {
             projection.is_over = true;
-            projection.entries.push(EntryRow::of(entry));
+            // What only adds up changes nobody's wording, approval or reach.
+            let stored = self.entries.get(&entry.id);
+            let is_for_all = stored.is_some_and(|it| it.is_global);
+            projection.entries.push(EntryRow::of(entry, is_for_all));
         }
         let refold: Vec<EntryId> = self.refold.iter().copied().collect();
         for part in self.refolded(&refold)? {
@@ -190,7 +213,7 @@ impl Effects {
             let now = self.now.get(id).into_iter().flatten();
             let now = now.map(|place| &self.nth(*place).event);
             let events = held.iter().map(|copy| &copy.event).chain(now);
-            let entry = fold_entry(*id, events);
+            let entry = Folded::of(*id, &events.collect::<Vec<&Event>>());
             let was = match self.entries.get(id) {
                 Some(stored) => Was::Stored(stored),
                 None if self.touched.contains(&name) => Was::New,
@@ -241,7 +264,7 @@ impl Projection {
     pub(super) fn take(
         &mut self,
         id: EntryId,
-        entry: Option<Entry>,
+        folded: Option<Folded>,
         was: Was<'_>,
     ) -> Result<(), StoreError> {
         let (old, was_there, was_global) = match was {
@@ -250,7 +273,7 @@ impl Projection {
             Was::Unknown => (None, true, true),
         };
         self.is_over |= was_there;
-        let Some(entry) = entry else {
+        let Some(Folded { entry, is_for_all }) = folded else {
             self.gone.push(id);
             self.unsearchable.push(id);
             self.local.push(id);
@@ -264,8 +287,8 @@ impl Projection {
             (false, _) if was_there => self.unsearchable.push(id),
             (false, _) => {}
         }
-        self.entries.push(EntryRow::of(&entry));
-        if super::global::is_for_all(&entry) {
+        self.entries.push(EntryRow::of(&entry, is_for_all));
+        if is_for_all {
             self.global.push(entry);
         } else if was_global {
             self.local.push(id);
