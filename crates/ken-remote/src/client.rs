@@ -224,7 +224,10 @@ impl Hub for Client {
             status => {
                 let problem: Problem = serde_json::from_slice(&answer).unwrap_or_default();
                 match problem.events {
-                    Some(events) if status == 422 => Pushed { events },
+                    Some(events) if status == 422 => Pushed {
+                        events,
+                        cursor: None,
+                    },
                     Some(_) | None => return Err(self.refused(status, &problem)),
                 }
             }

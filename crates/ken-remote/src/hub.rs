@@ -11,6 +11,18 @@ pub trait Hub {
 
     /// Asks for at most `limit` events behind a place in the workspace's log.
     fn pull(&mut self, after: Cursor, limit: u32) -> Result<Pulled, HubError>;
+
+    /// Asks whether a place still is one of the workspace's log; it is not where the hub went back to an older backup.
+    fn knows(&mut self, place: Cursor) -> Result<bool, HubError> {
+        if place == Cursor::default() {
+            return Ok(true);
+        }
+        match self.pull(place, 1) {
+            Ok(_) => Ok(true),
+            Err(HubError::CursorUnknown { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// Why a hub did not do what was asked. Our own words, but for a title it gave.

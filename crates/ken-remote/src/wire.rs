@@ -30,6 +30,10 @@ pub struct Push {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Pushed {
     pub events: Vec<Answered>,
+    /// The end of the log behind these events: whoever shows it again learns whether the hub still has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>, nullable = false))]
+    pub cursor: Option<Cursor>,
 }
 
 /// What became of one event.

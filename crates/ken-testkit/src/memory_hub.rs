@@ -130,6 +130,14 @@ impl MemoryHub {
         answered(Some(id), Verdict::Admitted, None)
     }
 
+    fn end(&self) -> Cursor {
+        let last = self.log.last_key_value();
+        last.map_or(Cursor::default(), |(seq, it)| Cursor {
+            seq: *seq,
+            last: Some(it.event.id),
+        })
+    }
+
     fn arrive(&mut self) -> Result<(), HubError> {
         match &mut self.breaks_after {
             Some(0) => Err(HubError::Unreachable {
@@ -168,7 +176,8 @@ impl Hub for MemoryHub {
         let push: Push = serde_json::from_slice(&sent).expect("what was just written");
         self.pushes.push(push.events.len());
         let events = push.events.iter().map(|raw| self.take(raw)).collect();
-        let answer = serde_json::to_vec(&Pushed { events }).expect("plain data");
+        let cursor = Some(self.end());
+        let answer = serde_json::to_vec(&Pushed { events, cursor }).expect("plain data");
         Ok(serde_json::from_slice(&answer).expect("what was just written"))
     }
 

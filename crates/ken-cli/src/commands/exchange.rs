@@ -31,6 +31,8 @@ pub(super) struct PushObject {
     refused: Vec<ToldObject>,
     /// What was not taken before and not offered now.
     remembered: Vec<ToldObject>,
+    /// Whether the hub was not as far as it had been, so that everything was offered.
+    restarted: bool,
 }
 
 /// What a pull did, as programs read it.
@@ -80,6 +82,11 @@ pub(super) fn pull(session: &mut Session<'_>, args: &RemoteArgs) -> Result<Exit,
         session.printer.json(&pull_object(&remote, &report))?;
     } else {
         tell_pull(session, &remote, &report)?;
+        if report.restarted {
+            let name = &remote.name;
+            let hint = format_args!("`ken push {name}` gives it what it lost");
+            session.printer.hint(hint)?;
+        }
     }
     Ok(pull_exit(&report))
 }
@@ -176,6 +183,7 @@ pub(super) fn push_object(remote: &Remote, report: &PushReport) -> PushObject {
         quarantined: told(&report.quarantined),
         refused: told(&report.refused),
         remembered: told(&report.remembered),
+        restarted: report.restarted,
     }
 }
 
@@ -230,6 +238,10 @@ pub(super) fn tell_push(
         admitted, known, ..
     } = report;
     let name = &remote.name;
+    if report.restarted {
+        let said = "was restored from an older backup: everything was offered to it again";
+        session.printer.talk(format_args!("`{name}` {said}"))?;
+    }
     let (refused, waiting) = (report.refused.len(), report.quarantined.len());
     let mut parts = Vec::new();
     let mut part = |count: usize, words: &str| {
@@ -298,11 +310,6 @@ pub(super) fn tell_pull(
         session
             .printer
             .hint("`ken recover` asks this clone's journal for them")?;
-    }
-    if report.restarted {
-        session
-            .printer
-            .hint(format_args!("`ken push {name}` gives it what it lost"))?;
     }
     Ok(())
 }

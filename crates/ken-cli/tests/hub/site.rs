@@ -22,6 +22,8 @@ pub(crate) struct Site {
     pub(crate) server: Postgres,
     hub: Option<Child>,
     pub(crate) port: u16,
+    /// A copy of the database as it was once.
+    backup: Option<String>,
 }
 
 impl Site {
@@ -39,6 +41,7 @@ impl Site {
             server,
             hub: None,
             port: 0,
+            backup: None,
         };
         site.administer(&["organisation", "add", ORGANISATION]);
         site.administer(&["workspace", "add", ORGANISATION, WORKSPACE]);
@@ -100,6 +103,28 @@ impl Site {
         }
     }
 
+    /// Copies the database as it is now; the hub is away meanwhile.
+    pub(crate) fn back_up(&mut self) {
+        self.stop();
+        let name = self.database.name();
+        let backup = format!("{name}_backup");
+        let copy = format!("create database {backup} template {name}");
+        self.server.sql("postgres", &copy);
+        self.backup = Some(backup);
+        self.start();
+    }
+
+    /// Puts a copy in the database's place; it may be put there again.
+    pub(crate) fn restore(&mut self) {
+        self.stop();
+        let backup = self.backup.as_ref().unwrap();
+        let name = self.database.name();
+        let sql = |text: String| self.server.sql("postgres", &text);
+        sql(format!("drop database {name}"));
+        sql(format!("create database {name} template {backup}"));
+        self.start();
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/{WORKSPACE}", self.port)
     }
@@ -149,6 +174,10 @@ impl Drop for Site {
         if let Some(mut hub) = self.hub.take() {
             let _ = hub.kill();
             let _ = hub.wait();
+        }
+        if let Some(backup) = &self.backup {
+            let gone = format!("drop database if exists {backup} with (force)");
+            self.server.sql("postgres", &gone);
         }
     }
 }

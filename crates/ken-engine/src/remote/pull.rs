@@ -66,10 +66,20 @@ struct Pass {
     blanked: BTreeSet<EventId>,
     /// Events the hub is known to hold that stand nowhere here, until a page has them.
     lost: BTreeSet<EventId>,
+    /// Events the hub was known to hold, until a page has them, where its whole log is read.
+    unseen: BTreeSet<EventId>,
     /// Events that stand elsewhere in the repository, once somebody asked.
     elsewhere: Option<BTreeSet<EventId>>,
     report: PullReport,
     done: usize,
+}
+
+impl Pass {
+    /// Forgets what the hub was known to hold, because it is not as far as it was: what it lacks is offered with the next push.
+    fn start_over(&mut self) -> Result<(), Error> {
+        self.report.restarted = true;
+        self.known.start_over()
+    }
 }
 
 impl Engine {
@@ -90,6 +100,7 @@ impl Engine {
             known,
             blanked,
             lost: BTreeSet::new(),
+            unseen: BTreeSet::new(),
             elsewhere: None,
             report: PullReport::default(),
             done: 0,
@@ -133,19 +144,25 @@ impl Engine {
         pass: &mut Pass,
         progress: Progress<'_>,
     ) -> Result<(), Error> {
-        let was_lost = !pass.lost.is_empty();
-        let from_start = was_lost || pass.known.may_read_more();
+        let failed = |done| move |why: HubError| RemoteError::Hub { done, why };
+        let from_start = !pass.lost.is_empty() || pass.known.may_read_more();
         let mut cursor = match from_start {
             true => Cursor::default(),
             false => pass.known.cursor,
         };
+        // A hub that lost the end of its log may well know the place where this pull begins: ask for the furthest one.
+        let reached = pass.known.reached;
+        if cursor != reached && !hub.knows(reached).map_err(failed(0))? {
+            pass.start_over()?;
+            cursor = Cursor::default();
+        }
+        if from_start {
+            pass.unseen = pass.known.held().collect();
+        }
         loop {
-            let failed = |done| move |why: HubError| RemoteError::Hub { done, why };
             let page = match hub.pull(cursor, PULL_EVENTS_MAX) {
                 Err(HubError::CursorUnknown { .. }) if !pass.report.restarted => {
-                    // What it held before is not known any more: it is offered again with the next push.
-                    pass.report.restarted = true;
-                    pass.known.start_over()?;
+                    pass.start_over()?;
                     cursor = Cursor::default();
                     continue;
                 }
@@ -171,17 +188,10 @@ impl Engine {
                 break;
             }
         }
-        if was_lost {
-            pass.known.forget_held(&pass.lost)?;
-            pass.report.gone = pass.lost.iter().copied().collect();
-        }
+        pass.known.forget_held(&pass.unseen)?;
+        pass.report.gone = pass.lost.iter().copied().collect();
         if from_start || 0 < pass.report.unreadable {
             pass.known.note_unread(0 < pass.report.unreadable)?;
-        }
-        if cursor.seq < pass.known.cursor.seq {
-            // Its log ends before the place that was reached once: an older backup, which nobody had to be told.
-            pass.report.restarted = true;
-            pass.known.start_over()?;
         }
         Ok(())
     }
@@ -208,6 +218,9 @@ impl Engine {
         self.append(&batch)?;
         let held = || copies.iter().map(|copy| (copy.event.id, copy.line()));
         pass.known.note_held(held())?;
+        for (id, _) in held() {
+            pass.unseen.remove(&id);
+        }
         let told = declined.iter().map(|(told, line)| (told.clone(), &**line));
         pass.known.note_told(told, held().map(|(id, _)| id))?;
         pass.report

@@ -37,6 +37,8 @@ pub struct PushReport {
     pub refused: Vec<Told>,
     /// What it did not take before and was not offered now.
     pub remembered: Vec<Told>,
+    /// Whether the hub is not as far as it was, so that everything was offered.
+    pub restarted: bool,
 }
 
 /// Events of one request: ids and lines.
@@ -58,6 +60,11 @@ impl Engine {
         self.absorb_before_writing()?;
         self.render_due()?;
         let mut report = PushReport::default();
+        let failed = |why: HubError| RemoteError::Hub { done: 0, why };
+        if !hub.knows(known.reached).map_err(failed)? {
+            known.start_over()?;
+            report.restarted = true;
+        }
         let offered = self.to_offer(&known, again)?;
         let (mut done, mut batch, mut bytes) = (0, Batch::new(), AROUND_BYTES);
         progress(done, Some(offered.len()));
@@ -118,6 +125,10 @@ fn offer(
         let why = "it answered about other events than were sent";
         let host = "the hub".to_owned();
         return Err(failed(HubError::Answer { host, why }).into());
+    }
+    // Before what it holds: whoever is killed in between offers these once more, and never takes them for safe.
+    if let Some(cursor) = pushed.cursor {
+        known.note_reached(cursor)?;
     }
     let (mut held, mut told) = (Vec::new(), Vec::new());
     for ((id, line), answered) in batch.iter().zip(pushed.events) {

@@ -297,6 +297,7 @@ fn an_answer_about_other_events_is_believed_in_nothing() {
             };
             Ok(ken_remote::wire::Pushed {
                 events: vec![answered; lines.len()],
+                cursor: None,
             })
         }
         fn pull(
