@@ -7,6 +7,14 @@ use ken_core::id::EventId;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+/// Kinds of problem a repository tells apart: the last part of a problem's `type`.
+pub mod problem {
+    /// The hub was restored from an older backup, or the cursor is another workspace's.
+    pub const CURSOR_UNKNOWN: &str = "cursor-unknown";
+    /// The organisation or the workspace has used what it may.
+    pub const QUOTA: &str = "quota";
+}
+
 /// Events a push may hold.
 pub const PUSH_EVENTS_MAX: usize = 1_000;
 
@@ -58,7 +66,7 @@ pub enum Verdict {
     Admitted,
     /// The hub had it already.
     Known,
-    /// It waits for a person at the hub.
+    /// It waits for a person: beside the log, or in it where it was quarantined before it came.
     Quarantined,
     Refused,
 }

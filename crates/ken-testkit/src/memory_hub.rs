@@ -141,7 +141,7 @@ impl MemoryHub {
     fn arrive(&mut self) -> Result<(), HubError> {
         match &mut self.breaks_after {
             Some(0) => Err(HubError::Unreachable {
-                host: "memory".to_owned(),
+                hub: "memory".to_owned(),
                 why: "the connection broke",
             }),
             Some(left) => {
@@ -189,8 +189,8 @@ impl Hub for MemoryHub {
             self.places.get(&id) == Some(&after.seq) || self.moved.contains(&(after.seq, id))
         });
         if !stands {
-            let host = "memory".to_owned();
-            return Err(HubError::CursorUnknown { host });
+            let hub = "memory".to_owned();
+            return Err(HubError::CursorUnknown { hub });
         }
         let limit = (limit as usize).min(self.page_max);
         let behind = || self.log.range(after.seq + 1..);

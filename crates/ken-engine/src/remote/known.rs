@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use ken_core::id::EventId;
+use ken_core::id::{EntryId, EventId};
 use ken_ledger::disk::{LockGuard, Wait};
 use ken_ledger::{Dir as _, DiskError, Place, RealDir};
 use ken_remote::wire::Cursor;
@@ -39,6 +39,8 @@ type Digest = [u8; DIGEST_BYTES];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     pub event: EventId,
+    /// The entry it is about, where it is about one.
+    pub entry: Option<EntryId>,
     pub why: Why,
     pub reason: String,
 }
@@ -70,6 +72,8 @@ struct StateFile {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct ToldLine {
     id: EventId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    entry: Option<EntryId>,
     line: String,
     why: Why,
     reason: String,
@@ -297,10 +301,16 @@ impl Known {
             changed |= self.told.remove(&id).is_some();
         }
         for (told, line) in told {
-            let Told { event, why, reason } = told;
+            let Told {
+                event,
+                entry,
+                why,
+                reason,
+            } = told;
             let line = hex(digest(line));
             let kept = ToldLine {
                 id: event,
+                entry,
                 line,
                 why,
                 reason,
@@ -351,6 +361,7 @@ impl ToldLine {
     fn told(&self) -> Told {
         Told {
             event: self.id,
+            entry: self.entry,
             why: self.why,
             reason: self.reason.clone(),
         }
