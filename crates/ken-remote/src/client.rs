@@ -14,7 +14,6 @@ use ken_core::text::shortened;
 use ken_embed::{EndpointError, Reach, agent, is_unknown_name, reason};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 use ureq::http::{HeaderMap, Response};
 use ureq::{Agent, Body};
 
@@ -230,10 +229,9 @@ impl Client {
 
 impl Hub for Client {
     fn push(&mut self, lines: &[&str]) -> Result<Pushed, HubError> {
-        let raw = |line: &&str| RawValue::from_string((*line).to_owned());
-        let events = lines.iter().map(raw).collect::<Result<_, _>>();
-        let events = events.map_err(|_| self.unclear("an event is not JSON"))?;
-        let body = serde_json::to_vec(&Push { events }).expect("lines are plain data");
+        let push = Push::of(lines.iter().copied());
+        let push = push.map_err(|_| self.unclear("an event is not JSON"))?;
+        let body = serde_json::to_vec(&push).expect("lines are plain data");
         let packed = (PACK_BYTES_MIN <= body.len()).then(|| packed(&body));
         let (status, answer) = self.ask(|| {
             let post = self.agent.post(&self.events);

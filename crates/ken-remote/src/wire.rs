@@ -33,6 +33,15 @@ pub struct Push {
     pub events: Vec<Box<RawValue>>,
 }
 
+impl Push {
+    /// Offers lines as they are; none may be anything but JSON.
+    pub fn of<'l>(lines: impl IntoIterator<Item = &'l str>) -> serde_json::Result<Self> {
+        let raw = |line: &str| RawValue::from_string(line.to_owned());
+        let events = lines.into_iter().map(raw).collect::<Result<_, _>>()?;
+        Ok(Self { events })
+    }
+}
+
 /// What became of each event of a push, in its order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -167,6 +176,7 @@ mod tests {
         let push: Push =
             serde_json::from_str(&format!(r#"{{"events":[{line}]}}"#)).expect("a push");
         assert_eq!(push.events[0].get(), line);
+        let push = Push::of([line]).expect("JSON");
         let told = serde_json::to_string(&push).expect("plain data");
         assert_eq!(told, format!(r#"{{"events":[{line}]}}"#));
     }

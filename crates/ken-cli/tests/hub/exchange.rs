@@ -6,13 +6,24 @@ use std::net::TcpListener;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use ken_remote::{Address, Client, Plain, Token};
 use ken_testkit::build::Scribe;
+use ken_testkit::hub_story::hub_story;
 use ken_testkit::test_env::TestEnv;
 
 use crate::site::{KEN, Site, add, lines, merge_in, state_hash};
 
 /// Bytes of one record of the file that says what the hub holds.
 const RECORD_BYTES: u64 = 24;
+
+#[test]
+fn it_tells_the_same_story_as_the_hub_other_tests_have_in_memory() {
+    let site = Site::new();
+    let token = site.token("curator", "human:ada@example.org");
+    let address = Address::parse(&site.url(), Plain::Loopback).unwrap();
+    let hub = Client::open(&address, Token::parse(&token).unwrap());
+    hub_story(&mut hub.unwrap());
+}
 
 #[test]
 fn two_clones_exchange_what_they_learned() {
