@@ -384,10 +384,14 @@ pub(super) fn tell_pull(
         session.printer.talk(decided(by, *it))?;
     }
     if !report.quarantined.is_empty() {
-        let count = report.quarantined.len() as u64;
-        let entries = counted(count, "entry came", "entries came");
-        let said =
-            format_args!("{entries} quarantined: agents are not shown it until a person looks");
+        let count = report.quarantined.len();
+        let (entries, them) = match count {
+            1 => ("1 entry".to_owned(), "it"),
+            count => (format!("{count} entries"), "them"),
+        };
+        let said = format_args!(
+            "{entries} came quarantined: agents are not shown {them} until a person looks"
+        );
         session.printer.talk(said)?;
         session
             .printer

@@ -134,7 +134,7 @@ fn what_is_quarantined_here_is_so_there_and_in_every_clone_and_is_said() {
     insta::assert_snapshot!(other.run(["pull"]).to_string().replace(&entry, "ENTRY"), @r"
     exit: 0
     ----- stdout -----
-    quarantined ENTRY: text that speaks to a model
+    quarantined ENTRY: text that speaks to a model (prompt-injection) in `statement`
     ----- stderr -----
     1 event is new here
     1 entry came quarantined: agents are not shown it until a person looks
