@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use ken_remote::wire::problem::{CURSOR_UNKNOWN, QUOTA};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -26,7 +27,7 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 const UNAVAILABLE_RETRY: Duration = Duration::from_secs(2);
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident $status:ident $slug:literal $title:literal $text:literal,)*) => {
+    ($($(#[$doc:meta])* $name:ident $status:ident $slug:tt $title:literal $text:literal,)*) => {
         /// What kind of problem it is. Each has a page of its own below `/problems/`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Kind { $($(#[$doc])* $name,)* }
@@ -73,7 +74,7 @@ kinds! {
     Forbidden FORBIDDEN "forbidden" "your role does not allow this"
         "The token is valid and its role is too small for the request. Each operation in /v1/openapi.json names the role it needs: reader, agent, curator or admin. An admin can make a token with a larger role.",
     /// The organisation has used what it may.
-    Quota FORBIDDEN "quota" "your organisation has reached its quota"
+    Quota FORBIDDEN QUOTA "your organisation has reached its quota"
         "An organisation may have a number of workspaces, and a workspace a number of events. Nothing was changed. Whoever operates the hub can raise the quota.",
     /// There is no such thing, or it is another organisation's.
     NotFound NOT_FOUND "not-found" "there is nothing here"
@@ -85,7 +86,7 @@ kinds! {
     Conflict CONFLICT "conflict" "that contradicts what is there"
         "What was asked for does not fit what the hub has at present. The detail says what stands against it.",
     /// A cursor from another history.
-    CursorUnknown CONFLICT "cursor-unknown" "the hub does not know that place"
+    CursorUnknown CONFLICT CURSOR_UNKNOWN "the hub does not know that place"
         "The cursor names an event that does not stand there, because the hub was restored from an older backup or the cursor is another workspace's. Start at cursor 0 again, and push what the hub lacks; what it has already is answered as known.",
     /// The body is too long.
     TooLarge PAYLOAD_TOO_LARGE "too-large" "the request is too long"

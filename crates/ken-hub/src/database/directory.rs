@@ -131,10 +131,12 @@ impl Database {
         &self,
         name: &Name,
     ) -> Result<Option<OrganisationId>, DatabaseError> {
+        let mut taken = self.pool().take_alive().await?;
         let found: Option<Uuid> = sqlx::query_scalar("SELECT ken.organisation_named($1)")
             .bind(name.as_str())
-            .fetch_one(self.pool())
+            .fetch_one(taken.connection())
             .await?;
+        taken.give_back();
         Ok(found.map(OrganisationId))
     }
 

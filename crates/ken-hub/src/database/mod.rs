@@ -8,13 +8,13 @@
 mod directory;
 mod error;
 mod migrate;
+mod pool;
 mod settings;
 mod tenant;
 mod transaction;
 mod warming;
 
-use sqlx::postgres::PgPoolOptions;
-use sqlx::{Connection as _, PgConnection, PgPool, Row as _};
+use sqlx::{Connection as _, PgConnection, Row as _};
 
 use crate::identity::{OrganisationId, WorkspaceId};
 use crate::world::World;
@@ -24,6 +24,7 @@ pub(crate) use directory::{millis, timestamp, without_nul};
 pub use error::{DatabaseError, causes};
 pub use ken_remote::name::{Name, NameError};
 pub use migrate::{MIGRATIONS, Migration};
+pub use pool::{Pool, Taken};
 pub use settings::Settings;
 pub use tenant::{OrganisationTx, Tenant};
 use warming::Warming;
@@ -34,7 +35,7 @@ pub const ROLE: &str = "ken_app";
 /// The database, by a pool of connections that run as [`ROLE`].
 #[derive(Clone, Debug)]
 pub struct Database {
-    pool: PgPool,
+    pool: Pool,
     /// Whose clock every transaction is told the time by.
     world: World,
     /// Workspaces this process brings back at the moment.
@@ -47,34 +48,22 @@ impl Database {
     /// Connects, and refuses a database that is not at this build's version or a role that could see every tenant.
     pub async fn connect(settings: &Settings) -> Result<Self, DatabaseError> {
         let options = settings.options()?;
-        // Once by hand: a pool only says that it waited in vain.
+        // Once by hand: whatever is wrong is said before anybody asks anything.
         let connecting = PgConnection::connect_with(&options);
         let mut first = connecting.await.map_err(DatabaseError::Connect)?;
         let taken = take_role(&mut first).await;
         taken.map_err(DatabaseError::NoRole)?;
+        let overseer = check_role(&mut first).await?;
+        migrate::check(&mut first).await?;
         let _ = first.close().await;
-        let pool = PgPoolOptions::new()
-            .max_connections(settings.connections_max)
-            .acquire_timeout(settings.acquire_timeout)
-            // Every transaction is begun anew where its connection turns out to be dead.
-            .test_before_acquire(false)
-            .after_connect(|connection, _| Box::pin(take_role(connection)))
-            .connect_with(options)
-            .await
-            .map_err(DatabaseError::Connect)?;
-        let database = Self {
+        let (max, patience) = (settings.connections_max, settings.acquire_timeout);
+        let pool = Pool::new(options, max, patience);
+        Ok(Self {
             pool,
             world: World::default(),
             warming: Warming::new(settings.connections_max),
-            overseer: None,
-        };
-        let overseer = database.check_role().await?;
-        let database = Self {
             overseer,
-            ..database
-        };
-        migrate::check(&database.pool).await?;
-        Ok(database)
+        })
     }
 
     /// Returns the same database with another clock.
@@ -112,7 +101,7 @@ impl Database {
 
     /// Returns the pool, for questions that belong to no tenant.
     #[must_use]
-    pub fn pool(&self) -> &PgPool {
+    pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
@@ -146,29 +135,29 @@ impl Database {
     pub fn overseer(&self) -> Option<&str> {
         self.overseer.as_deref()
     }
+}
 
-    /// Refuses a role that could see every tenant; returns the one that logs in, where that one could.
-    async fn check_role(&self) -> Result<Option<String>, DatabaseError> {
-        let query = "SELECT rolname::text, rolsuper, rolbypassrls, EXISTS (
-                SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-                WHERE nspname = 'ken' AND relowner = pg_roles.oid)
-             FROM pg_roles WHERE rolname = current_user";
-        let row = sqlx::query(query).fetch_one(&self.pool).await?;
-        let role: String = row.try_get(0)?;
-        let reasons = [
-            "it is a superuser",
-            "it has BYPASSRLS",
-            "it owns the tables",
-        ];
-        for (at, why) in reasons.into_iter().enumerate() {
-            if row.try_get(at + 1)? {
-                return Err(DatabaseError::Role { role, why });
-            }
+/// Refuses a role that could see every tenant; returns the one that logs in, where that one could.
+async fn check_role(connection: &mut PgConnection) -> Result<Option<String>, DatabaseError> {
+    let query = "SELECT rolname::text, rolsuper, rolbypassrls, EXISTS (
+            SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+            WHERE nspname = 'ken' AND relowner = pg_roles.oid)
+         FROM pg_roles WHERE rolname = current_user";
+    let row = sqlx::query(query).fetch_one(&mut *connection).await?;
+    let role: String = row.try_get(0)?;
+    let reasons = [
+        "it is a superuser",
+        "it has BYPASSRLS",
+        "it owns the tables",
+    ];
+    for (at, why) in reasons.into_iter().enumerate() {
+        if row.try_get(at + 1)? {
+            return Err(DatabaseError::Role { role, why });
         }
-        let query = "SELECT rolname::text FROM pg_roles
-             WHERE rolname = session_user AND (rolsuper OR rolbypassrls)";
-        Ok(sqlx::query_scalar(query).fetch_optional(&self.pool).await?)
     }
+    let query = "SELECT rolname::text FROM pg_roles
+         WHERE rolname = session_user AND (rolsuper OR rolbypassrls)";
+    Ok(sqlx::query_scalar(query).fetch_optional(connection).await?)
 }
 
 /// Makes a new connection run as [`ROLE`].

@@ -103,14 +103,16 @@ pub async fn by_secret(
     now: Timestamp,
 ) -> Result<Option<Caller>, IdentityError> {
     type Found = (Uuid, String, String, Option<Vec<Uuid>>);
+    let mut taken = database.pool().take_alive().await?;
     let found: Option<Found> = sqlx::query_as(
         "SELECT organisation_id, actor, role, workspaces FROM ken.token_by_hash($1)
          WHERE revoked_at IS NULL AND (expires_at IS NULL OR $2 < expires_at)",
     )
     .bind(secret.digest().as_slice())
     .bind(millis(now))
-    .fetch_optional(database.pool())
+    .fetch_optional(taken.connection())
     .await?;
+    taken.give_back();
     Ok(found.and_then(|(organisation, actor, role, workspaces)| {
         // Rows that were written by hand may say anything; what cannot be read or be so proves nobody.
         let (actor, role): (Actor, Role) = (actor.parse().ok()?, role.parse().ok()?);

@@ -159,13 +159,13 @@ impl Drop for Place {
 }
 
 pub(crate) fn reader(caller: &Caller, run: Option<&str>) -> Reader {
-    Reader::of(&caller.actor, None, run.map(ToOwned::to_owned), None).unwrap()
+    service::reader(&caller.actor, None, run.map(ToOwned::to_owned), None).unwrap()
 }
 
 /// Returns whoever `agent` is, in a run.
 pub(crate) fn agent(name: &str, run: &str) -> Reader {
     let caller = name.parse().unwrap();
-    Reader::of(&caller, None, Some(run.to_owned()), None).unwrap()
+    service::reader(&caller, None, Some(run.to_owned()), None).unwrap()
 }
 
 pub(crate) fn recording(reader: Reader, kind: Kind, statement: &str) -> Recording {

@@ -7,7 +7,7 @@ use ken_core::promotion::Artifact;
 use ken_core::run::Note;
 use ken_core::run::close::Ending;
 use ken_hub::identity::{Caller, Role};
-use ken_hub::service::{self, Approving, Desk, Failure, NewRun, Observation, Reader};
+use ken_hub::service::{self, Approving, Desk, Failure, NewRun, Observation};
 
 use crate::place::{Place, reader, recording};
 
@@ -226,7 +226,7 @@ fn nobody_speaks_for_an_agent_that_is_not_theirs() {
     let read = |caller: &Caller, agent: &str, run: Option<&str>| {
         let run = run.map(ToOwned::to_owned);
         let agent = agent.parse().unwrap();
-        let reader = Reader::of(&caller.actor, Some(agent), run, None).unwrap();
+        let reader = service::reader(&caller.actor, Some(agent), run, None).unwrap();
         place.act(caller, async |desk| {
             service::entry(desk, &reader, &id).await
         })
@@ -264,7 +264,7 @@ fn write_for_another(place: &Place) {
         matches!(closed, Err(Failure::NotYours { .. })),
         "{closed:?}"
     );
-    let as_victim = Reader::of(&eve.actor, Some(victim), None, None).unwrap();
+    let as_victim = service::reader(&eve.actor, Some(victim), None, None).unwrap();
     let it = recording(
         as_victim,
         Kind::Learning,
