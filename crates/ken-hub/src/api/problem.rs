@@ -127,9 +127,7 @@ impl Kind {
 pub struct Problem {
     kind: Kind,
     detail: String,
-    instance: Option<String>,
-    /// What failed, in words of ours, for the log; no part of the answer.
-    cause: Option<String>,
+    failed: Option<Box<Failed>>,
     more: Map<String, Value>,
     retry: Option<Duration>,
     /// What `WWW-Authenticate` says.
@@ -163,8 +161,7 @@ impl Problem {
         Self {
             kind,
             detail: detail.into(),
-            instance: None,
-            cause: None,
+            failed: None,
             more: Map::new(),
             retry: None,
             challenge: None,
@@ -226,8 +223,10 @@ impl Problem {
             )
         };
         Self {
-            instance: Some(format!("urn:uuid:{id}")),
-            cause: Some(sort(error)),
+            failed: Some(Box::new(Failed {
+                instance: format!("urn:uuid:{id}"),
+                cause: sort(error),
+            })),
             ..told
         }
     }
@@ -267,8 +266,8 @@ impl Problem {
             "detail": self.detail,
         });
         if let Some(members) = members.as_object_mut() {
-            if let Some(instance) = &self.instance {
-                members.insert("instance".to_owned(), json!(instance));
+            if let Some(failed) = &self.failed {
+                members.insert("instance".to_owned(), json!(failed.instance));
             }
             members.extend(self.more.clone());
         }
@@ -280,8 +279,16 @@ impl Problem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     pub slug: &'static str,
-    pub instance: Option<String>,
-    pub cause: Option<String>,
+    pub failed: Option<Box<Failed>>,
+}
+
+/// A failure of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// Under which id the log says more.
+    pub instance: String,
+    /// What failed, in words of ours; no part of the answer.
+    pub cause: String,
 }
 
 /// Says what failed without quoting it: what a database says may hold what somebody sent.
@@ -446,8 +453,7 @@ impl IntoResponse for Problem {
         let mut response = (self.kind.status(), body).into_response();
         response.extensions_mut().insert(Trouble {
             slug: self.kind.slug(),
-            instance: self.instance,
-            cause: self.cause,
+            failed: self.failed,
         });
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));

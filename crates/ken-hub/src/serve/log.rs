@@ -60,7 +60,7 @@ pub(super) struct Line<'a> {
 impl Line<'_> {
     /// Returns whether the database did not answer it.
     pub(super) fn is_databases(&self) -> bool {
-        self.trouble.is_some_and(|it| it.cause.is_some())
+        self.trouble.is_some_and(|it| it.failed.is_some())
     }
 }
 
@@ -160,19 +160,17 @@ impl fmt::Display for Line<'_> {
             return Ok(());
         };
         write!(f, " {}", trouble.slug)?;
-        if let Some(instance) = &trouble.instance {
-            write!(f, " {instance}")?;
+        match &trouble.failed {
+            None => Ok(()),
+            Some(failed) => write!(f, " {}: {}", failed.instance, failed.cause),
         }
-        if let Some(cause) = &trouble.cause {
-            write!(f, ": {cause}")?;
-        }
-        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::problem::Failed;
 
     fn kept(telling: Telling) -> (Log, Arc<Mutex<Vec<String>>>) {
         let lines: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -215,8 +213,10 @@ mod tests {
         let (log, lines) = kept(Telling::Problems);
         let trouble = Trouble {
             slug: "internal",
-            instance: Some("urn:uuid:1".to_owned()),
-            cause: Some("PostgreSQL 42P01".to_owned()),
+            failed: Some(Box::new(Failed {
+                instance: "urn:uuid:1".to_owned(),
+                cause: "PostgreSQL 42P01".to_owned(),
+            })),
         };
         let now = Timestamp::from_millis(1_800_000_000_000);
         log.answered(now, &line(500, Some(&trouble)));

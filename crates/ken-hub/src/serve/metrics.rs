@@ -62,10 +62,7 @@ impl Metrics {
         )
         .expect(valid);
         let events = IntCounterVec::new(
-            opts(
-                "events_total",
-                "Events that were pushed, by verdict.",
-            ),
+            opts("events_total", "Events that were pushed, by verdict."),
             &["verdict"],
         )
         .expect(valid);
