@@ -71,7 +71,10 @@ impl Problem {
 }
 
 /// What is done before a request is sent again: says why, and waits.
-struct Wait(Box<dyn Fn(&HubError, Duration)>);
+struct Wait(Box<Waiting>);
+
+/// Hears why a request is sent again, and how long to wait before.
+type Waiting = dyn Fn(&HubError, Duration);
 
 impl fmt::Debug for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -321,34 +321,42 @@ pub(super) fn tell_push(
         );
         session.printer.talk(said)?;
     }
-    if !report.remembered.is_empty() {
-        let is_waiting = |it: &&Told| it.why == Why::Quarantined;
-        let waiting = report.remembered.iter().filter(is_waiting).count();
-        let refused = report.remembered.len() - waiting;
-        for (count, one, many) in [
-            (
-                waiting,
-                "event waits for a curator there",
-                "events wait for a curator there",
-            ),
-            (
-                refused,
-                "event was refused before",
-                "events were refused before",
-            ),
-        ] {
-            if 0 < count {
-                let events = counted(count as u64, one, many);
-                let said = format_args!("{events}; not offered again");
-                session.printer.talk(said)?;
-            }
+    tell_remembered(session, remote, &report.remembered)
+}
+
+/// Says what was not taken before and therefore not offered.
+fn tell_remembered(
+    session: &mut Session<'_>,
+    remote: &Remote,
+    these: &[Told],
+) -> Result<(), Failure> {
+    let name = &remote.name;
+    let is_waiting = |it: &&Told| it.why == Why::Quarantined;
+    let waiting = these.iter().filter(is_waiting).count();
+    for (count, one, many) in [
+        (
+            waiting,
+            "event waits for a curator there",
+            "events wait for a curator there",
+        ),
+        (
+            these.len() - waiting,
+            "event was refused before",
+            "events were refused before",
+        ),
+    ] {
+        if 0 < count {
+            let events = counted(count as u64, one, many);
+            let said = format_args!("{events}; not offered again");
+            session.printer.talk(said)?;
         }
-        let hint = format_args!(
-            "`ken remote show {name}` says why; `ken push {name} --again` offers them once more"
-        );
-        session.printer.hint(hint)?;
     }
-    Ok(())
+    if these.is_empty() {
+        return Ok(());
+    }
+    session.printer.hint(format_args!(
+        "`ken remote show {name}` says why; `ken push {name} --again` offers them once more"
+    ))
 }
 
 /// Says what a pull brought: events that came back or were not let in on stdout, the rest beside.

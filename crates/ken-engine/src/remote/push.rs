@@ -155,12 +155,9 @@ fn offer(
             why,
             reason: answered.reason.clone().unwrap_or_default(),
         };
-        let verdict = match answered.verdict {
-            Verdict::Quarantined if it.is_quarantined => Verdict::Admitted,
-            verdict => verdict,
-        };
-        match verdict {
+        match answered.verdict {
             Verdict::Admitted => report.admitted += 1,
+            Verdict::Quarantined if it.is_quarantined => report.admitted += 1,
             Verdict::Known => report.known += 1,
             Verdict::Quarantined => {
                 report.quarantined.push(tell(Why::Quarantined));
