@@ -29,6 +29,10 @@ pub const DEPTH_MAX: usize = 64;
 #[derive(Debug)]
 pub struct JsonBody<T, const BYTES: usize = BODY_BYTES_MAX>(pub T);
 
+/// A JSON body that may be left out, with its type: nothing is what nothing says otherwise.
+#[derive(Debug)]
+pub struct OptionalBody<T>(pub T);
+
 /// The parameters of the path; what cannot be read names nothing.
 #[derive(Debug)]
 pub struct InPath<T>(pub T);
@@ -47,6 +51,24 @@ where
     async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
         check_type(request.headers())?;
         let bytes = read(request.into_body(), BYTES).await?;
+        parse(&bytes).map(Self)
+    }
+}
+
+impl<S, T> FromRequest<S> for OptionalBody<T>
+where
+    S: Send + Sync,
+    T: DeserializeOwned + Default,
+{
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let bytes = read(body, BODY_BYTES_MAX).await?;
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        check_type(&parts.headers)?;
         parse(&bytes).map(Self)
     }
 }

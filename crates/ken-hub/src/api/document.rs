@@ -12,6 +12,9 @@ use super::problem::{Kind, MEDIA_TYPE, ProblemBody};
 /// The name of the one way to prove who calls.
 pub(super) const SECURITY: &str = "token";
 
+/// Operations whose body may be left out.
+const BODY_OPTIONAL: [&str; 3] = ["reject_promotion", "lift_quarantine", "discard_quarantined"];
+
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 
 /// Completes the description that was gathered from the handlers.
@@ -71,6 +74,10 @@ fn complete_operation(path: &str, method: &str, operation: &mut Map<String, Valu
     };
     let has_query = takes(operation);
     let has_body = operation.contains_key("requestBody");
+    let id = operation["operationId"].as_str().unwrap_or_default();
+    if BODY_OPTIONAL.contains(&id) {
+        operation["requestBody"]["required"] = json!(false);
+    }
     let mut kinds = Vec::new();
     if has_query || has_body || posts {
         kinds.push(Kind::Malformed);

@@ -139,7 +139,7 @@ pub(super) async fn record(call: &mut Call, ask: &RecordAsk) -> Result<Reply, Fa
     };
     Ok(match ask.format {
         Format::Json => json(&told.object()),
-        Format::Text => Reply::Text(told.text(|_| "a curator of the hub lets it out".to_owned())),
+        Format::Text => Reply::Text(told.text(|_| service::SET_APART_WHERE.to_owned())),
     })
 }
 

@@ -49,7 +49,7 @@ pub enum Failure {
     #[error("{0}")]
     Conflict(String),
     /// Only a person may see it yet.
-    #[error("{0} is set apart: nobody has looked at it yet; a curator sees it among what waits")]
+    #[error("{0} is set apart until a person looked at it: {where_}", where_ = super::SET_APART_WHERE)]
     SetApart(EntryId),
     /// Work of ours did not end in order.
     #[error("work inside the hub broke off: {0}")]

@@ -28,7 +28,10 @@ pub use desk::{Desk, House};
 pub use failure::Failure;
 pub use feedback::{FeedbackNoted, feedback};
 pub use global::{Beside, beneath};
-pub use held::{discard, held, release};
+pub use held::{
+    APPROVAL_WHERE, HELD_WHERE, SET_APART_WHERE, SetApart, WayOut, discard, discard_set_apart,
+    held, lift_quarantine, release, set_apart,
+};
 pub use lift::{lift, lift_of};
 pub use lookup::{Listing, Told, entry, history, list};
 pub use outcomes::{Outcomes, Period, PeriodError, Slice, added_up, outcomes};

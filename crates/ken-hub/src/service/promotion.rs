@@ -222,12 +222,13 @@ impl Desk {
         Ok(None)
     }
 
-    async fn events_of(&mut self, id: EntryId) -> Result<Vec<Event>, Failure> {
+    pub(super) async fn events_of(&mut self, id: EntryId) -> Result<Vec<Event>, Failure> {
         let history = self.tenant.history(id).await?;
         Ok(history.into_iter().map(|it| it.event).collect())
     }
 
-    async fn settle(
+    /// Writes down what a person decided about an entry, for whoever looks after the hub, too.
+    pub(super) async fn settle(
         &mut self,
         id: EntryId,
         drafts: Vec<Draft>,
@@ -242,7 +243,7 @@ impl Desk {
 }
 
 /// Returns whether only an approval lets an entry out.
-fn is_waiting(entry: &Entry, history: &[Event]) -> bool {
+pub(super) fn is_waiting(entry: &Entry, history: &[Event]) -> bool {
     is_approved_only(entry) && has_held_wording(entry, history.iter())
 }
 

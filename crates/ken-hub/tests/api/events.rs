@@ -171,6 +171,10 @@ fn what_was_quarantined_stays_so_and_what_claims_too_much_is_held() {
     let (_, waits) = scribe.propose(STATEMENT);
     let answer = hub.push(&hub.acme, &hub.acme.curator, &[waits]);
     assert_eq!(verdicts(&answer), ["quarantined"], "{}", answer.text());
+    let why = answer.json()["events"][0]["reason"].to_string();
+    assert!(why.contains("/quarantine"), "{why}");
+    let listed = hub.get("/v1/workspaces/shop/quarantine", &hub.acme.curator);
+    assert_eq!(listed.json()["items"][0]["statement"], STATEMENT);
     assert_eq!(lines(&hub).len(), 1, "it stands in the log");
     scribe.verdict = AdmissionVerdict::Admitted;
     let (_, claims) = scribe.propose_with(
@@ -183,6 +187,8 @@ fn what_was_quarantined_stays_so_and_what_claims_too_much_is_held() {
     );
     let answer = hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&claims));
     assert_eq!(verdicts(&answer), ["quarantined"], "{}", answer.text());
+    let why = answer.json()["events"][0]["reason"].to_string();
+    assert!(why.contains("/held"), "{why}");
     assert_eq!(lines(&hub).len(), 1, "it does not stand in the log");
     let held = hub
         .get("/v1/workspaces/shop/held", &hub.acme.curator)

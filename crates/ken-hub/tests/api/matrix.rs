@@ -60,6 +60,9 @@ const TABLE: &[(&str, Needs)] = &[
     ("list_held", Curator),
     ("release_held", Curator),
     ("discard_held", Curator),
+    ("list_quarantine", Curator),
+    ("lift_quarantine", Curator),
+    ("discard_quarantined", Curator),
 ];
 
 struct Operation {

@@ -18,6 +18,7 @@ use ken_guard::{Guard, Written};
 use ken_remote::wire::{Answered, Verdict};
 
 use crate::identity::Role;
+use crate::service::HELD_WHERE;
 
 /// How far ahead of the hub's an event's clock may be.
 pub(super) const AHEAD_MAX_MS: u64 = DAY_MS;
@@ -122,7 +123,7 @@ pub(super) fn decide(looked: Looked, stored: &Stored, stones: &Stones, sent: &Se
     }
     if let Some(held) = &stored.held {
         if *held == copy.line() {
-            let reason = "it waits for a curator of this hub".to_owned();
+            let reason = format!("it waits: {HELD_WHERE}");
             return settled(Some(id), Verdict::Quarantined, Some(reason));
         }
         if sent.role < Role::Curator {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use ken_core::event::{Body, Recorded};
+use ken_core::event::{Body, Event, Proposed, Recorded};
 use ken_core::id::EventId;
+use ken_core::kind::Memory;
 use ken_core::tombstone::Stones;
 use ken_remote::wire::{Answered, PUSH_BYTES_MAX, PUSH_EVENTS_MAX, Push, Pushed, Verdict};
 use uuid::Uuid;
@@ -19,6 +20,7 @@ use crate::api::problem::{Kind, Problem};
 use crate::api::quota;
 use crate::database::Tenant;
 use crate::identity::audit::Act;
+use crate::service::{APPROVAL_WHERE, HELD_WHERE, SET_APART_WHERE};
 use crate::store::{Outcome, StoreError};
 
 /// Events that may wait in a workspace: more than anybody will look at.
@@ -88,7 +90,7 @@ async fn write(
         match one {
             Judged::Settled(answer) => answers.push(Some(answer)),
             Judged::Append(copy) => {
-                places.push((n, copy.event.id, copy.event.is_quarantined()));
+                places.push((n, copy.event.id, set_apart(&copy.event)));
                 copies.push(*copy);
                 answers.push(None);
             }
@@ -96,7 +98,7 @@ async fn write(
                 answers.push(Some(Answered {
                     id: Some(copy.event.id),
                     verdict: Verdict::Quarantined,
-                    reason: Some(format!("it waits for a curator of this hub: {why}")),
+                    reason: Some(format!("{why}; {HELD_WHERE}")),
                 }));
                 holds.push((copy, why));
             }
@@ -109,8 +111,8 @@ async fn write(
     hold(it, &mut tenant, &holds).await?;
     if !copies.is_empty() {
         let appended = tenant.append(copies).await?;
-        for ((n, id, quarantined), outcome) in places.iter().zip(&appended.outcomes) {
-            answers[*n] = Some(appended_answer(*id, *quarantined, *outcome));
+        for ((n, id, waits), outcome) in places.iter().zip(&appended.outcomes) {
+            answers[*n] = Some(appended_answer(*id, *waits, *outcome));
         }
         if appended.outcomes.iter().any(|it| *it != Outcome::Known) {
             room(app, &mut tenant).await?;
@@ -193,14 +195,29 @@ async fn stored(
     Ok(stored)
 }
 
-fn appended_answer(id: EventId, quarantined: bool, outcome: Outcome) -> Answered {
-    let (verdict, reason) = match outcome {
-        Outcome::Known => (Verdict::Known, None),
-        Outcome::New | Outcome::Better if quarantined => {
-            let reason = "it was quarantined where it was written; a person has to look at it";
-            (Verdict::Quarantined, Some(reason.to_owned()))
+/// Returns where an event of the log waits for a person, if it does.
+fn set_apart(event: &Event) -> Option<&'static str> {
+    if !event.is_quarantined() {
+        return None;
+    }
+    let is_approved = event
+        .get::<Proposed>()
+        .is_some_and(|it| !it.promoted_from.is_empty() || it.kind.memory() == Memory::Procedural);
+    Some(match is_approved {
+        true => APPROVAL_WHERE,
+        false => SET_APART_WHERE,
+    })
+}
+
+fn appended_answer(id: EventId, waits: Option<&str>, outcome: Outcome) -> Answered {
+    let (verdict, reason) = match (outcome, waits) {
+        (Outcome::Known, _) => (Verdict::Known, None),
+        (Outcome::New | Outcome::Better, Some(place)) => {
+            let reason =
+                format!("it is in the log, set apart as it was where it was written: {place}");
+            (Verdict::Quarantined, Some(reason))
         }
-        Outcome::New | Outcome::Better => (Verdict::Admitted, None),
+        (Outcome::New | Outcome::Better, None) => (Verdict::Admitted, None),
     };
     Answered {
         id: Some(id),

@@ -404,14 +404,17 @@ async fn give_feedback(
 }
 
 /// Writes a place in a listing: when the entry was proposed, and which it is.
-fn name_of(after: &After) -> String {
+pub(super) fn name_of(after: &After) -> String {
     let created = after.created.map_or_else(String::new, |at| at.to_string());
     format!("{created}~{}", after.id)
 }
 
 /// Reads a place in a listing.
-fn place(text: &str) -> Result<After, Problem> {
+pub(super) fn place(text: &str) -> Result<After, Problem> {
     let wrong = || Problem::new(Trouble::Malformed, "`after` is not `next` of a page");
+    if page::CURSOR_CHARS_MAX < text.len() {
+        return Err(wrong());
+    }
     let (created, id) = text.split_once('~').ok_or_else(wrong)?;
     let created = match created {
         "" => None,

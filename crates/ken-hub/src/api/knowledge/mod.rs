@@ -5,6 +5,7 @@
 
 mod brief;
 mod entries;
+mod held;
 mod reports;
 mod runs;
 mod search;
@@ -33,6 +34,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(runs::routes())
         .merge(reports::routes())
         .merge(waiting::routes())
+        .merge(held::routes())
 }
 
 /// On whose behalf something is read: what an agent is shown is written down.

@@ -1,14 +1,11 @@
-//! What waits for a person: knowledge fit for the whole organisation, what needs an approval, lines the hub held back.
+//! What waits for an approval: knowledge fit for the whole organisation, and what nobody is shown without one.
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use ken_core::id::EventId;
 use ken_core::kind::Kind;
 use ken_core::object::EntryObject;
 use ken_mcp::ask::TEXT_BYTES_MAX;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -16,7 +13,7 @@ use utoipa_axum::routes;
 use super::entries::EntryTold;
 use super::{check_text, desk, parsed};
 use crate::api::App;
-use crate::api::body::{InPath, JsonBody};
+use crate::api::body::{InPath, JsonBody, OptionalBody};
 use crate::api::caller::{Curates, InWorkspace};
 use crate::api::problem::Problem;
 use crate::service::{self, Approving};
@@ -92,37 +89,11 @@ pub(super) struct Rejection {
     reason: Option<String>,
 }
 
-/// Lines that wait, the oldest first, `ken.hub_held.v1`.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = HeldLines)]
-pub(super) struct HeldTold {
-    schema: &'static str,
-    held: Vec<HeldLine>,
-}
-
-/// A line the hub held back: it is in no log until somebody lets it in.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct HeldLine {
-    /// The event's id.
-    id: String,
-    /// Why it was held.
-    why: String,
-    /// Whose token brought it.
-    by: String,
-    at: String,
-    /// The event.
-    #[schema(value_type = Object)]
-    event: Value,
-}
-
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list_promotions))
         .routes(routes!(approve_promotion))
         .routes(routes!(reject_promotion))
-        .routes(routes!(list_held))
-        .routes(routes!(release_held))
-        .routes(routes!(discard_held))
 }
 
 /// Lists what waits for a person.
@@ -202,76 +173,11 @@ async fn reject_promotion(
     State(app): State<App>,
     it: InWorkspace<Curates>,
     InPath((_, wanted)): InPath<(String, String)>,
-    JsonBody(body): JsonBody<Rejection>,
+    OptionalBody(body): OptionalBody<Rejection>,
 ) -> Result<Json<EntryTold>, Problem> {
     let reason = parsed("reason", body.reason.as_deref())?;
     let mut desk = desk(&app, it).await?;
     let entry = service::reject(&mut desk, &wanted, reason).await?;
     desk.finish().await?;
     EntryTold::new(&EntryObject::new(&entry)).map(Json)
-}
-
-/// Lists lines the hub held back, the oldest first.
-#[utoipa::path(get, path = "/v1/workspaces/{workspace}/held", operation_id = "list_held", tag = "waiting",
-    security(("token" = ["curator"])), params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 200, description = "What waits.", body = HeldTold)))]
-async fn list_held(
-    State(app): State<App>,
-    it: InWorkspace<Curates>,
-) -> Result<Json<HeldTold>, Problem> {
-    let mut desk = desk(&app, it).await?;
-    let held = service::held(&mut desk).await?;
-    desk.finish().await?;
-    let told = held.into_iter().map(|it| HeldLine {
-        id: it.copy.event.id.to_string(),
-        why: it.why,
-        by: it.by,
-        at: it.at.to_string(),
-        event: serde_json::from_str(it.copy.line()).unwrap_or_default(),
-    });
-    Ok(Json(HeldTold {
-        schema: "ken.hub_held.v1",
-        held: told.collect(),
-    }))
-}
-
-/// Lets a line into the log as it was written. For people; what today's rules refuse outright stays out.
-#[utoipa::path(post, path = "/v1/workspaces/{workspace}/held/{event}/release", operation_id = "release_held",
-    tag = "waiting", security(("token" = ["curator"])), params(
-        ("workspace" = String, Path, description = "Its name or its id."),
-        ("event" = String, Path, description = "The event's id.")),
-    responses((status = 204, description = "It is in the log.")))]
-async fn release_held(
-    State(app): State<App>,
-    it: InWorkspace<Curates>,
-    InPath((_, event)): InPath<(String, String)>,
-) -> Result<StatusCode, Problem> {
-    let id = event_id(&event)?;
-    let mut desk = desk(&app, it).await?;
-    service::release(&mut desk, id).await?;
-    desk.finish().await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
-/// Throws a line away. For people; whoever pushes it again brings it back.
-#[utoipa::path(post, path = "/v1/workspaces/{workspace}/held/{event}/discard", operation_id = "discard_held",
-    tag = "waiting", security(("token" = ["curator"])), params(
-        ("workspace" = String, Path, description = "Its name or its id."),
-        ("event" = String, Path, description = "The event's id.")),
-    responses((status = 204, description = "It is gone.")))]
-async fn discard_held(
-    State(app): State<App>,
-    it: InWorkspace<Curates>,
-    InPath((_, event)): InPath<(String, String)>,
-) -> Result<StatusCode, Problem> {
-    let id = event_id(&event)?;
-    let mut desk = desk(&app, it).await?;
-    service::discard(&mut desk, id).await?;
-    desk.finish().await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
-fn event_id(text: &str) -> Result<EventId, Problem> {
-    let id = text.to_ascii_uppercase().parse();
-    id.map_err(|_| Problem::not_found("line that waits"))
 }
