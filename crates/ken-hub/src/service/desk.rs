@@ -76,6 +76,12 @@ impl Desk {
         &self.caller
     }
 
+    /// Returns when this use case happens.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
     /// Refuses who has a smaller role.
     pub(super) fn needs(&self, needs: Role, what: &'static str) -> Result<(), Failure> {
         let has = self.caller.role;

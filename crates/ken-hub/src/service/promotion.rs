@@ -1,4 +1,5 @@
-//! What waits for a person: knowledge fit to reach the whole organisation, and what only an approval lets out.
+//! What waits for an approval: what only an approval lets out, what a clone promoted to everybody, and what nobody asked
+//! for that has shown itself fit to reach the whole organisation.
 //!
 //! Both yes and no are events. Agents put forward by what they find and what comes of it; they never approve.
 
@@ -19,7 +20,7 @@ use ken_core::workspace::Workspace;
 use super::{Desk, Failure};
 use crate::identity::Role;
 use crate::identity::audit::Act;
-use crate::store::After;
+use crate::store::{After, is_for_all};
 
 /// Entries one page of the store has while all are read.
 const PAGE: u32 = 1_000;
@@ -46,13 +47,24 @@ pub struct Waiting {
     pub artifact: String,
 }
 
-/// What waits for a person.
+/// What waits for an approval.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
+    /// Waiting before anybody is shown it.
+    pub waiting: Vec<Waiting>,
+    /// Promoted to everybody in a clone; the organisation is not shown it before somebody who did not word it approved
+    /// what it says now.
+    pub promoted: Vec<Waiting>,
     /// Fit to reach the whole organisation, the surest first.
     pub fit: Vec<Candidate>,
-    /// Waiting for an approval before anybody is shown it.
-    pub waiting: Vec<Waiting>,
+}
+
+impl Queue {
+    fn is_full(&self) -> bool {
+        [self.waiting.len(), self.promoted.len(), self.fit.len()]
+            .iter()
+            .all(|it| TOLD_MAX <= *it)
+    }
 }
 
 /// What somebody brings to approve an entry.
@@ -85,8 +97,7 @@ pub async fn queue(desk: &mut Desk) -> Result<Queue, Failure> {
         for entry in page {
             desk.queue_up(&mut queue, entry, &workspace).await?;
         }
-        let is_full = TOLD_MAX <= queue.fit.len() && TOLD_MAX <= queue.waiting.len();
-        if is_last || is_full {
+        if is_last || queue.is_full() {
             break;
         }
     }
@@ -96,8 +107,6 @@ pub async fn queue(desk: &mut Desk) -> Result<Queue, Failure> {
             .total_cmp(&mean(a))
             .then(a.entry.id.cmp(&b.entry.id))
     });
-    queue.fit.truncate(TOLD_MAX);
-    queue.waiting.truncate(TOLD_MAX);
     Ok(queue)
 }
 
@@ -108,15 +117,18 @@ pub async fn approve(desk: &mut Desk, wanted: &str, it: Approving) -> Result<Ent
     let entry = desk.find(wanted).await?;
     let history = desk.events_of(entry.id).await?;
     let by = desk.caller.actor.clone();
+    // Whether it may be approved at all comes first: what was read is beside the point otherwise.
+    let widened = match is_waiting(&entry, &history) {
+        true => None,
+        false => desk.widening(&entry, it.despite, &by).await?,
+    };
     check_artifact(&entry, &it.artifact)?;
     let authors = authors(entry.id, history.iter());
     let signature = it.signature.map(|text| text.trim().to_owned());
-    let mut drafts = vec![decide::approve(&entry, &authors, &by, signature)?];
-    if !is_waiting(&entry, &history) {
-        // How far it reaches, and that somebody who did not word it approved what it says: the organisation's tier asks
-        // for both.
-        drafts.push(desk.widening(&entry, it.despite, &by).await?);
-    }
+    let approval = decide::approve(&entry, &authors, &by, signature)?;
+    // How far it reaches, and that somebody who did not word it approved what it says: the organisation's tier asks for
+    // both.
+    let drafts = [Some(approval), widened].into_iter().flatten().collect();
     desk.settle(entry.id, drafts, &by, Act::EntryApproved).await
 }
 
@@ -145,16 +157,19 @@ impl Desk {
         workspace: &Workspace,
     ) -> Result<(), Failure> {
         let may_wait = entry.retracted.is_none() && is_approved_only(&entry);
-        if may_wait && !entry.quarantine.is_empty() && queue.waiting.len() < TOLD_MAX {
+        if may_wait && !entry.quarantine.is_empty() {
             let history = self.events_of(entry.id).await?;
-            let artifact = Artifact::of(&entry).map(|it| it.digest());
-            if let Some(artifact) = artifact.filter(|_| is_waiting(&entry, &history)) {
-                let authors = authors(entry.id, history.iter());
-                queue.waiting.push(Waiting {
-                    authors,
-                    artifact,
-                    entry,
-                });
+            if is_waiting(&entry, &history) && queue.waiting.len() < TOLD_MAX {
+                queue.waiting.extend(Waiting::new(entry, &history));
+            }
+            return Ok(());
+        }
+        if entry.scope.value == Scope::Global {
+            let is_shown = is_for_all(&entry) || workspace.is_revoked(&entry);
+            if entry.is_live() && !is_shown && queue.promoted.len() < TOLD_MAX {
+                let history = self.events_of(entry.id).await?;
+                let asked = (!is_kept(&entry, &history)).then(|| Waiting::new(entry, &history));
+                queue.promoted.extend(asked.flatten());
             }
             return Ok(());
         }
@@ -175,13 +190,14 @@ impl Desk {
         Ok(())
     }
 
-    /// Returns the draft that lets an entry reach the whole organisation, if it may.
+    /// Returns the draft that lets an entry reach the whole organisation, if it may; none where it says so already and
+    /// only the approval is missing.
     async fn widening(
         &mut self,
         entry: &Entry,
         despite: bool,
         by: &Actor,
-    ) -> Result<Draft, Failure> {
+    ) -> Result<Option<Draft>, Failure> {
         if entry.scope.value == Scope::Thread {
             return Err(Failure::Conflict(format!(
                 "{} belongs to a thread; promote it to its workspace first: `ken promote {}`",
@@ -195,16 +211,23 @@ impl Desk {
                 entry.id
             )));
         }
+        if entry.scope.value == Scope::Global {
+            return match (entry.is_live(), is_for_all(entry)) {
+                (true, false) => Ok(None),
+                (true, true) => Err(Failure::Conflict(format!(
+                    "the whole organisation is shown {} already; there is nothing to approve",
+                    entry.id
+                ))),
+                (false, _) => Err(Failure::Conflict(format!(
+                    "{} is not in use: archived, retracted, merged, superseded or set apart; there is nothing to approve",
+                    entry.id
+                ))),
+            };
+        }
         let facts = EntryFacts::of(entry, None, self.now);
         let against = self.opponent(entry.id, &workspace).await?;
-        let overridden = despite.then_some(by);
-        Ok(decide::widen(
-            entry,
-            &facts,
-            against,
-            Scope::Global,
-            overridden,
-        )?)
+        let (to, overridden) = (Scope::Global, despite.then_some(by));
+        Ok(Some(decide::widen(entry, &facts, against, to, overridden)?))
     }
 
     /// Returns an entry in use that contradicts this one, where nobody has decided yet.
@@ -242,6 +265,17 @@ impl Desk {
     }
 }
 
+impl Waiting {
+    /// Returns what waits; nothing of an entry without a wording.
+    fn new(entry: Entry, history: &[Event]) -> Option<Self> {
+        Some(Self {
+            authors: authors(entry.id, history.iter()),
+            artifact: Artifact::of(&entry)?.digest(),
+            entry,
+        })
+    }
+}
+
 /// Returns whether only an approval lets an entry out.
 pub(super) fn is_waiting(entry: &Entry, history: &[Event]) -> bool {
     is_approved_only(entry) && has_held_wording(entry, history.iter())
@@ -260,8 +294,8 @@ fn check_artifact(entry: &Entry, read: &str) -> Result<(), Failure> {
     match read == artifact.digest() {
         true => Ok(()),
         false => Err(Failure::Conflict(format!(
-            "{} reads otherwise now: look at it again and approve that; its digest stands in the queue",
-            entry.id
+            "`artifact` is not the digest of what {id} says now; read it again and send that digest (GET /v1/workspaces/{{workspace}}/entries/{id} has both)",
+            id = entry.id
         ))),
     }
 }

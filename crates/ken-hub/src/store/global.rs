@@ -19,7 +19,7 @@ use crate::database::Tenant;
 
 /// Returns whether an entry is meant for the whole organisation: promoted that far, in use, and as it reads now approved
 /// by a person who did not word it.
-pub(super) fn is_for_all(entry: &Entry) -> bool {
+pub(crate) fn is_for_all(entry: &Entry) -> bool {
     let covers = |read: &[ken_core::id::EventId]| {
         !entry.revision.is_empty() && entry.revision.iter().all(|id| read.contains(id))
     };

@@ -35,6 +35,7 @@ use uuid::Uuid;
 use crate::database::DatabaseError;
 
 pub use append::{Appended, Outcome};
+pub(crate) use global::is_for_all;
 pub use held::HeldEvent;
 pub use log::{Logged, Page};
 pub use read::{After, ENTRIES_MAX, EVENTS_MAX};

@@ -482,14 +482,15 @@ fn curators_see_and_settle_what_waits_over_http() {
     hub.get(&format!("{base}/promotions"), &bot)
         .problem("forbidden");
     let queue = hub.get(&format!("{base}/promotions"), &ada).json();
-    assert_eq!(queue["waiting"][0]["id"], json!(id));
+    assert_eq!(queue["items"][0]["id"], json!(id));
+    assert_eq!(queue["items"][0]["ground"], "held");
     let approve = format!("{base}/promotions/{id}/approve");
     hub.post(&approve, &robot, &json!({"artifact": "x"}))
         .problem("forbidden");
     let approved = hub.post(
         &approve,
         &ada,
-        &json!({"artifact": queue["waiting"][0]["artifact"]}),
+        &json!({"artifact": queue["items"][0]["artifact"]}),
     );
     assert_eq!(approved.status, 200, "{}", approved.text());
     assert_eq!(

@@ -160,6 +160,16 @@ impl Place {
         line.event.id
     }
 
+    /// Writes lines as they are, as a push that admits them does.
+    pub(crate) fn append(&self, lines: Vec<Event>) {
+        self.runtime.block_on(async {
+            let (organisation, workspace) = (self.organisation, self.workspace);
+            let mut tenant = self.database.tenant(organisation, workspace).await.unwrap();
+            tenant.append(lines).await.unwrap();
+            tenant.commit().await.unwrap();
+        });
+    }
+
     /// Returns how many events of a type the log has.
     pub(crate) fn events(&self, type_name: &str) -> usize {
         let query = format!("select count(*) from ken.events where type = '{type_name}'");

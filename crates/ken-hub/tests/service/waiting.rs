@@ -1,12 +1,14 @@
 //! What waits for a person: the promotion queue, approvals, the organisation's tier, lines that were held.
 
-use ken_core::content::Scope;
+use ken_core::content::{Changes, Scope};
+use ken_core::event::{Body, Channel, Revised, ScopeChanged};
 use ken_core::id::EntryId;
 use ken_core::kind::Kind;
 use ken_core::promotion::Artifact;
 use ken_core::status::Status;
 use ken_hub::identity::Role;
 use ken_hub::service::{self, Approving, Failure, Portion, Question};
+use ken_testkit::build::Scribe;
 
 use crate::place::{Place, line, reader};
 
@@ -285,4 +287,120 @@ fn sec_a_secret_stays_out_whoever_releases_it() {
         .act(&ada, async |desk| service::held(desk, None, 10).await)
         .unwrap();
     assert!(listed.is_empty());
+}
+
+/// Says in a clone that an entry reaches everybody, and pushes that as it was written.
+fn promoted_in_a_clone(place: &Place, scribe: &mut Scribe) -> EntryId {
+    let (id, proposed) = scribe.propose(STATEMENT);
+    let replaces = vec![proposed.event.id];
+    let to = Scope::Global;
+    let widened = scribe.about(id, Body::ScopeChanged(ScopeChanged { to, replaces }));
+    place.append(vec![proposed, widened]);
+    id
+}
+
+#[test]
+fn what_a_clone_promoted_to_everybody_waits_for_somebody_else_and_then_answers_elsewhere() {
+    let place = Place::new();
+    let (ada, eve) = (
+        place.ada(),
+        place.caller(Role::Curator, "human:eve@example.org"),
+    );
+    let elsewhere = place.another("warehouse");
+    let mut scribe = Scribe::new(1);
+    scribe.by("human:eve@example.org");
+    let id = promoted_in_a_clone(&place, &mut scribe);
+    let wanted = id.to_string();
+    let answers = || {
+        let asked = question(&place, "gateway timeout of a payment, retry?");
+        let found = place.act_in(elsewhere, &ada, async |desk| {
+            service::search(desk, asked).await
+        });
+        let found = found
+            .unwrap()
+            .beside
+            .shown()
+            .iter()
+            .map(|it| it.id)
+            .collect();
+        let found: Vec<EntryId> = found;
+        found
+    };
+    let queue = || {
+        let queue = place.act(&ada, async |desk| service::queue(desk).await);
+        let promoted = queue.unwrap().promoted;
+        promoted.iter().map(|it| it.entry.id).collect::<Vec<_>>()
+    };
+    let approve = |by| {
+        let artifact = digest(&place, &wanted);
+        let it = Approving {
+            artifact,
+            ..Approving::default()
+        };
+        place.act(by, async |desk| service::approve(desk, &wanted, it).await)
+    };
+    assert!(answers().is_empty(), "nobody but its author looked at it");
+    assert_eq!(queue(), [id]);
+    let own = approve(&eve);
+    assert!(matches!(own, Err(Failure::Refused(_))), "{own:?}");
+    approve(&ada).unwrap();
+    assert_eq!(answers(), [id]);
+    assert!(queue().is_empty());
+    let again = approve(&ada).unwrap_err().to_string();
+    assert!(again.contains("already"), "{again}");
+    // Other words are another claim: they wait again.
+    let entry = place.act(&ada, async |desk| {
+        service::entry(desk, &reader(&ada, None), &wanted).await
+    });
+    let replaces = entry.unwrap().entry.revision;
+    let changes = Changes {
+        statement: Some(
+            "Retry a payment twice after a gateway timeout"
+                .parse()
+                .unwrap(),
+        ),
+        ..Changes::default()
+    };
+    let reworded = Body::Revised(Revised {
+        changes,
+        replaces,
+        channel: Channel::Command,
+        reason: None,
+        origin: None,
+    });
+    let reworded = scribe.about(id, reworded);
+    place.append(vec![reworded]);
+    assert!(answers().is_empty());
+    assert_eq!(queue(), [id]);
+    // A no is asked for once, too.
+    let no = place.act(&ada, async |desk| {
+        service::reject(desk, &wanted, None).await
+    });
+    no.unwrap();
+    assert!(queue().is_empty() && answers().is_empty());
+    approve(&ada).unwrap();
+    assert_eq!(answers(), [id]);
+}
+
+#[test]
+fn an_approval_is_refused_for_the_reason_that_stands_against_it() {
+    let place = Place::new();
+    let ada = place.ada();
+    let id = place
+        .add(&place.bot(), Kind::Learning, STATEMENT)
+        .id
+        .to_string();
+    let tried = |artifact: &str, despite| {
+        let it = Approving {
+            artifact: artifact.to_owned(),
+            despite,
+            ..Approving::default()
+        };
+        let tried = place.act(&ada, async |desk| service::approve(desk, &id, it).await);
+        tried.unwrap_err().to_string()
+    };
+    let unproven = tried("whatever", false);
+    assert!(unproven.contains("not proven itself"), "{unproven}");
+    let other = tried("whatever", true);
+    assert!(other.contains("is not the digest of what"), "{other}");
 }

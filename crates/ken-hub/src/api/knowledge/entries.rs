@@ -8,6 +8,7 @@ use ken_core::citation::Evidence;
 use ken_core::event::Feedback;
 use ken_core::kind::{Kind, Memory};
 use ken_core::object::{EntryObject, EventObject};
+use ken_core::promotion::Artifact;
 use ken_core::status::Status;
 use ken_core::store::{Filter, Shelf};
 use ken_mcp::ask::TEXT_BYTES_MAX;
@@ -90,7 +91,7 @@ enum ShelfName {
 }
 
 /// An entry, `ken.entry.v1`: what it says, what it rests on, who said so and what became of it. `validity` is
-/// `unverifiable` here, because a hub has no code to look at.
+/// `unverifiable` here, because a hub has no code to look at; `artifact` is the digest an approval of these words names.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Entry, value_type = Object, example = json!({
     "schema": "ken.entry.v1", "id": "L-7k2f5qm3", "kind": "learning", "statement": "Retry a payment once."}))]
@@ -274,6 +275,9 @@ async fn get_entry(
     desk.finish().await?;
     let mut object = EntryObject::new(&told.entry).asked_for(&told.entry, &wanted);
     object = object.with("validity", "unverifiable".into());
+    if let Some(artifact) = Artifact::of(&told.entry) {
+        object = object.with("artifact", artifact.digest().into());
+    }
     if !told.conflicts.is_empty() {
         object = object.with("conflicts", value(&told.conflicts)?);
     }

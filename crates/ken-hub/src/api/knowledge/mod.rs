@@ -15,6 +15,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use ken_core::actor::Actor;
+use ken_core::decide::Refusal;
 use ken_core::score::Role as Work;
 use ken_mcp::ask::{ITEM_BYTES_MAX, ITEMS_MAX};
 use serde::Deserialize;
@@ -164,6 +165,10 @@ impl From<Failure> for Problem {
             }
             Failure::NotYours { .. } => Self::new(Kind::Forbidden, told),
             Failure::Quota { .. } => Self::new(Kind::Quota, told),
+            Failure::Refused(Refusal::Unfit { why, .. }) if why.may_be_overridden() => {
+                let told = format!("{told}; `despite` says that it goes further all the same");
+                Self::new(Kind::Refused, told)
+            }
             Failure::Refused(_) | Failure::Turned(_) => Self::new(Kind::Refused, told),
             Failure::Usage(_) => Self::invalid(told),
             Failure::NotFound { what, .. } => Self::not_found(what),

@@ -2,6 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
+use ken_core::entry::Entry;
+use ken_core::facts::EntryFacts;
 use ken_core::kind::Kind;
 use ken_core::object::EntryObject;
 use ken_mcp::ask::TEXT_BYTES_MAX;
@@ -15,30 +17,26 @@ use super::{check_text, desk, parsed};
 use crate::api::App;
 use crate::api::body::{InPath, JsonBody, OptionalBody};
 use crate::api::caller::{Curates, InWorkspace};
+use crate::api::page::Page;
 use crate::api::problem::Problem;
-use crate::service::{self, Approving};
+use crate::service::{self, Approving, Waiting};
 
-/// What waits for a person, `ken.promotions.v1`.
+/// An entry that waits for an approval.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Promotions, example = json!({"schema": "ken.promotions.v1", "fit": [{"id": "L-7k2f5qm3", "kind": "learning",
-    "statement": "Retry a payment once.", "confidence": 0.62, "independent": 2, "by_people": 0}], "waiting": []}))]
-pub(super) struct PromotionsTold {
-    schema: &'static str,
-    /// Fit to reach the whole organisation, the surest first.
-    fit: Vec<FitTold>,
-    /// Waiting for an approval before anybody is shown it.
-    waiting: Vec<WaitingTold>,
-}
-
-/// An entry fit to reach the whole organisation.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Fit)]
-pub(super) struct FitTold {
+#[schema(as = Promotion, example = json!({"id": "L-7k2f5qm3", "ground": "fit", "kind": "learning",
+    "statement": "Retry a payment once.", "artifact": "b3:…", "authors": ["agent:reviewer-1"], "sources": [],
+    "confidence": 0.62, "independent": 2, "by_people": 0}))]
+pub(super) struct PromotionTold {
     id: String,
+    ground: GroundName,
     kind: &'static str,
     statement: String,
     /// The digest of what is approved.
     artifact: String,
+    /// Who worded it: they may not approve it. Told where somebody asked for the approval.
+    authors: Vec<String>,
+    /// What it was made from.
+    sources: Vec<String>,
     /// The mean of its posterior.
     confidence: f64,
     /// Who found it again: agents that had not seen it, and people.
@@ -46,20 +44,15 @@ pub(super) struct FitTold {
     by_people: u32,
 }
 
-/// An entry that waits for an approval, `ken.waiting.v1`.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Waiting)]
-pub(super) struct WaitingTold {
-    schema: &'static str,
-    id: String,
-    kind: &'static str,
-    statement: String,
-    /// What it was made from.
-    sources: Vec<String>,
-    /// Who worded it: they may not approve it.
-    authors: Vec<String>,
-    /// The digest of what is approved.
-    artifact: String,
+/// Why an entry waits: `held` before anybody is shown it (norms agents wrote, what was made from another memory),
+/// `promoted` to everybody in a clone, or `fit` to reach the whole organisation by what came of it.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = Ground)]
+enum GroundName {
+    Held,
+    Promoted,
+    Fit,
 }
 
 /// What somebody brings to approve an entry.
@@ -67,14 +60,15 @@ pub(super) struct WaitingTold {
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"artifact": "b3:…"}))]
 pub(super) struct Approval {
-    /// The digest of what they read, as it stands in the queue: refused where it reads otherwise now.
+    /// The digest of what they read, as it stands in the list and in the entry: refused where it reads otherwise now.
     #[schema(max_length = 128)]
     artifact: String,
     /// An SSH signature over it, for repositories that ask for one.
     #[serde(default)]
     #[schema(nullable = false, max_length = 8192)]
     signature: Option<String>,
-    /// Whether they take upon themselves what is a matter of judgement.
+    /// Whether they take upon themselves what is a matter of judgement: little confidence, too few who found it again,
+    /// words of one task.
     #[serde(default)]
     despite: bool,
 }
@@ -96,44 +90,53 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(reject_promotion))
 }
 
-/// Lists what waits for a person.
+/// Lists what waits for an approval: what is held first, then what clones promoted, then what is fit, the surest first.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/promotions", operation_id = "list_promotions", tag = "waiting",
     security(("token" = ["curator"])), params(("workspace" = String, Path, description = "Its name or its id.")),
-    responses((status = 200, description = "What waits, at most two hundred of either sort.", body = PromotionsTold)))]
+    responses((status = 200, description = "What waits, at most two hundred on each ground: the rest comes up when they are settled.", body = Page<PromotionTold>)))]
 async fn list_promotions(
     State(app): State<App>,
     it: InWorkspace<Curates>,
-) -> Result<Json<PromotionsTold>, Problem> {
+) -> Result<Json<Page<PromotionTold>>, Problem> {
     let mut desk = desk(&app, it).await?;
     let queue = service::queue(&mut desk).await?;
+    let now = desk.now();
     desk.finish().await?;
-    let fit = queue.fit.iter().map(|it| FitTold {
-        id: it.entry.id.to_string(),
-        kind: it.entry.kind().map_or("", Kind::name),
-        statement: it.entry.said().to_owned(),
-        artifact: it.artifact.clone(),
-        confidence: it.facts.posterior.mean(),
-        independent: it.facts.confirmation.independent,
-        by_people: it.facts.confirmation.manual,
-    });
-    let waiting = queue.waiting.iter().map(|it| {
-        let created = it.entry.created.iter();
-        let sources = created.flat_map(|it| &it.promoted_from);
-        WaitingTold {
-            schema: "ken.waiting.v1",
-            id: it.entry.id.to_string(),
-            kind: it.entry.kind().map_or("", Kind::name),
-            statement: it.entry.said().to_owned(),
-            sources: sources.map(ToString::to_string).collect(),
-            authors: it.authors.iter().map(ToString::to_string).collect(),
-            artifact: it.artifact.clone(),
+    let asked = |ground| {
+        move |it: &Waiting| {
+            let facts = EntryFacts::of(&it.entry, None, now);
+            PromotionTold {
+                authors: it.authors.iter().map(ToString::to_string).collect(),
+                ..PromotionTold::new(ground, &it.entry, &facts, &it.artifact)
+            }
         }
-    });
-    Ok(Json(PromotionsTold {
-        schema: "ken.promotions.v1",
-        fit: fit.collect(),
-        waiting: waiting.collect(),
+    };
+    let held = queue.waiting.iter().map(asked(GroundName::Held));
+    let promoted = queue.promoted.iter().map(asked(GroundName::Promoted));
+    let fit = queue.fit.iter();
+    let fit = fit.map(|it| PromotionTold::new(GroundName::Fit, &it.entry, &it.facts, &it.artifact));
+    Ok(Json(Page {
+        items: held.chain(promoted).chain(fit).collect(),
+        next: None,
     }))
+}
+
+impl PromotionTold {
+    fn new(ground: GroundName, entry: &Entry, facts: &EntryFacts, artifact: &str) -> Self {
+        let sources = entry.created.iter().flat_map(|it| &it.promoted_from);
+        Self {
+            id: entry.id.to_string(),
+            ground,
+            kind: entry.kind().map_or("", Kind::name),
+            statement: entry.said().to_owned(),
+            artifact: artifact.to_owned(),
+            authors: Vec::new(),
+            sources: sources.map(ToString::to_string).collect(),
+            confidence: facts.posterior.mean(),
+            independent: facts.confirmation.independent,
+            by_people: facts.confirmation.manual,
+        }
+    }
 }
 
 /// Lets an entry reach the whole organisation, or out to agents where it waits for an approval. For people: a token that
