@@ -31,7 +31,7 @@ pub struct House {
 /// One workspace in one transaction, and who asks.
 #[derive(Debug)]
 pub struct Desk {
-    pub(super) tenant: Tenant,
+    pub(crate) tenant: Tenant,
     pub(super) caller: Caller,
     pub(super) house: House,
     /// The same for the whole use case.
@@ -100,22 +100,10 @@ impl Desk {
         }
     }
 
-    /// Returns whether whatever the caller says in `agent`'s name is its own word: itself, an agent below it
-    /// (`agent:bot/reviewer`), or an agent of the person it is; curators speak for everybody.
+    /// Returns whether whatever the caller says in `agent`'s name is its own word: itself, or an agent below it
+    /// (`agent:bot/reviewer`); curators speak for everybody.
     pub(super) fn is_own(&self, agent: &Actor) -> bool {
-        let own = &self.caller.actor;
-        let is_below = agent.role() == own.role()
-            && agent
-                .name()
-                .strip_prefix(own.name())
-                .is_some_and(|rest| rest.starts_with('/'));
-        let is_persons = own.is_human()
-            && !agent.is_human()
-            && agent
-                .name()
-                .strip_suffix(own.name())
-                .is_some_and(|rest| rest.ends_with('/'));
-        Role::Curator <= self.caller.role || agent == own || is_below || is_persons
+        Role::Curator <= self.caller.role || self.caller.actor.covers(agent)
     }
 
     /// Refuses to read or find for another agent, unless the caller opened the run that is in: whoever builds the

@@ -17,6 +17,7 @@ mod lift;
 mod lookup;
 mod outcomes;
 mod promotion;
+mod push;
 mod reader;
 mod recording;
 mod runs;
@@ -36,6 +37,7 @@ pub use lift::{lift, lift_of};
 pub use lookup::{Listing, Told, entry, history, list};
 pub use outcomes::{Outcomes, Period, PeriodError, Slice, added_up, outcomes};
 pub use promotion::{Approving, Candidate, Queue, Waiting, approve, queue, reject};
+pub use push::{Looked, Opinion, Sent, Taken, look, push};
 pub use reader::Reader;
 pub use recording::{Recorded, Recording, record};
 pub use runs::{

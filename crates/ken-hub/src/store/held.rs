@@ -3,6 +3,8 @@
 //!
 //! The events are no part of the log. Whoever releases one appends it; whoever discards one has it forgotten.
 
+use std::collections::BTreeMap;
+
 use ken_core::entry::Entry;
 use ken_core::event::Recorded;
 use ken_core::id::EventId;
@@ -11,7 +13,7 @@ use sqlx::postgres::PgRow;
 
 use super::read::{After, entry_of};
 use super::settle::parse;
-use super::{StoreError, column, uuid};
+use super::{StoreError, column, event_id, uuid, uuids};
 use crate::database::{Tenant, millis, timestamp, without_nul};
 use crate::world::now;
 
@@ -61,6 +63,36 @@ impl Tenant {
             .fetch_all(self.reading())
             .await?;
         rows.iter().map(held).collect()
+    }
+
+    /// Returns the lines of those of `ids` that wait.
+    pub async fn held_lines(
+        &mut self,
+        ids: &[EventId],
+    ) -> Result<BTreeMap<EventId, String>, StoreError> {
+        let key = self.key();
+        let query = "SELECT event, line FROM ken.held WHERE workspace_id = $1 AND event = ANY ($2)";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(uuids(ids))
+            .fetch_all(self.reading())
+            .await?;
+        rows.iter()
+            .map(|row| Ok((event_id(column(row, 0)?), column(row, 1)?)))
+            .collect()
+    }
+
+    /// Returns how many events wait, and how many of them `by` sent.
+    pub async fn held_count(&mut self, by: &str) -> Result<(u64, u64), StoreError> {
+        let key = self.key();
+        let query = "SELECT count(*), count(*) FILTER (WHERE by = $2) FROM ken.held WHERE workspace_id = $1";
+        let row = sqlx::query(query)
+            .bind(key)
+            .bind(without_nul(by))
+            .fetch_one(self.reading())
+            .await?;
+        let (all, own): (i64, i64) = (column(&row, 0)?, column(&row, 1)?);
+        Ok((all.unsigned_abs(), own.unsigned_abs()))
     }
 
     /// Returns up to `limit` entries of the log that wait for a person, behind `after`, the newest first.

@@ -166,6 +166,36 @@ fn a_refusal_gives_the_key_back_and_leaves_nothing_of_what_was_sent() {
 }
 
 #[test]
+fn what_may_have_been_done_is_not_done_again_under_its_key() {
+    let hub = Hub::start();
+    // The connection ends in the moment of the commit.
+    hub.database.sql(
+        "create function ken.lost() returns trigger language plpgsql security definer as
+         'begin perform pg_terminate_backend(pg_backend_pid()); return null; end';
+         create constraint trigger lost after insert on ken.workspaces deferrable initially deferred
+             for each row execute function ken.lost()",
+    );
+    let made = || {
+        keyed(
+            &hub,
+            "/v1/workspaces",
+            &hub.acme.admin,
+            "key-of-the-lost",
+            r#"{"name":"second"}"#,
+        )
+    };
+    let lost = made();
+    assert_eq!(lost.status, 503, "{}", lost.text());
+    assert!(lost.text().contains("may or may not"), "{}", lost.text());
+    hub.database.sql("drop trigger lost on ken.workspaces");
+    let again = made();
+    again.problem("conflict");
+    assert!(again.text().contains("may or may not"), "{}", again.text());
+    hub.get("/v1/workspaces/second", &hub.acme.reader)
+        .problem("not-found");
+}
+
+#[test]
 fn a_secret_is_never_kept_for_a_key() {
     let hub = Hub::start();
     let body = r#"{"name":"n","role":"reader"}"#;

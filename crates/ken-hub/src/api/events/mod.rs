@@ -1,6 +1,5 @@
 //! Events of a workspace: taken ([`push`]), given by the page, and followed as they come ([`stream`]).
 
-mod judge;
 mod push;
 mod query;
 mod stream;
