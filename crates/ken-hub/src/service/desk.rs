@@ -134,13 +134,8 @@ impl Desk {
     }
 
     /// Waits until nobody else writes to the workspace, so that what is decided now is decided about what is there.
-    pub(super) async fn lock(&mut self) -> Result<(), Failure> {
+    pub(crate) async fn lock(&mut self) -> Result<(), Failure> {
         Ok(self.tenant.lock().await?)
-    }
-
-    /// Waits until nobody else writes to the workspace, for who knows that it will.
-    pub(crate) async fn begin_to_write(&mut self) -> Result<(), Failure> {
-        self.lock().await
     }
 
     pub(super) async fn workspace(&mut self) -> Result<Workspace, Failure> {

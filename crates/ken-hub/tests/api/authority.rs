@@ -6,6 +6,7 @@ use ken_core::event::{
     FeedbackGiven, Origin, Proposed, Provenance, Recorded, RetractReason, Retracted, Revised,
     StatusChanged, Subject,
 };
+use ken_core::id::EntryId;
 use ken_core::kind::Kind;
 use ken_core::status::Status;
 use ken_testkit::build::Scribe;
@@ -26,6 +27,11 @@ fn agent(seed: u64) -> Scribe {
     let mut scribe = Scribe::new(seed);
     scribe.by("agent:tester");
     scribe
+}
+
+/// Writes a proposal as an agent does.
+fn proposed(scribe: &mut Scribe, said: &str) -> (EntryId, Recorded) {
+    scribe.propose_with(Kind::Learning, said, |it| it.origin = Origin::Agent)
 }
 
 #[test]
@@ -56,7 +62,7 @@ fn an_agent_cannot_replace_what_somebody_else_wrote() {
 fn an_agent_proposes_candidates_of_its_own_workspace_and_nothing_more() {
     let hub = Hub::start();
     let mut scribe = agent(2);
-    let (entry, fine) = scribe.propose(STATEMENT);
+    let (entry, fine) = proposed(&mut scribe, STATEMENT);
     let answer = hub.push(&hub.acme, &hub.acme.agent, &[fine]);
     assert_eq!(verdict(&answer), "admitted", "{}", answer.text());
     let said = |n: u8| format!("{STATEMENT}, variant {n} of what was seen");
@@ -138,12 +144,8 @@ fn refused(hub: &Hub, copy: &Recorded) -> String {
 #[test]
 fn an_agent_says_of_its_words_that_they_are_an_agents() {
     let hub = Hub::start();
-    let (persons, proposed) = Scribe::new(11).propose(STATEMENT);
-    hub.push(
-        &hub.acme,
-        &hub.acme.curator,
-        std::slice::from_ref(&proposed),
-    );
+    let (persons, written) = Scribe::new(11).propose(STATEMENT);
+    hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&written));
     let mut scribe = agent(12);
     for origin in [Origin::Human, Origin::Ci] {
         let said = format!("{STATEMENT}, says {origin:?}");
@@ -151,10 +153,7 @@ fn an_agent_says_of_its_words_that_they_are_an_agents() {
         let why = refused(&hub, &claims);
         assert!(why.contains("trusted more"), "{why}");
     }
-    let (own, fine) =
-        scribe.propose_with(Kind::Learning, &format!("{STATEMENT}, an agent's"), |it| {
-            it.origin = Origin::Agent;
-        });
+    let (own, fine) = proposed(&mut scribe, &format!("{STATEMENT}, an agent's"));
     let reworded = |scribe: &mut Scribe, entry, replaces: &Recorded, origin| {
         let statement = Some(
             format!("{STATEMENT}, reworded")
@@ -176,12 +175,12 @@ fn an_agent_says_of_its_words_that_they_are_an_agents() {
         )
     };
     // A person's words stay a person's unless the event says whose they are now.
-    let silent = reworded(&mut scribe, persons, &proposed, None);
+    let silent = reworded(&mut scribe, persons, &written, None);
     let why = refused(&hub, &silent);
     assert!(why.contains("rewords"), "{why}");
-    let lying = reworded(&mut scribe, persons, &proposed, Some(Origin::Ci));
+    let lying = reworded(&mut scribe, persons, &written, Some(Origin::Ci));
     refused(&hub, &lying);
-    let honest = reworded(&mut scribe, persons, &proposed, Some(Origin::Agent));
+    let honest = reworded(&mut scribe, persons, &written, Some(Origin::Agent));
     let answer = hub.push(&hub.acme, &hub.acme.agent, &[honest]);
     assert_eq!(verdict(&answer), "admitted", "{}", answer.text());
     // Its own are an agent's already, be they in the same push.
@@ -203,9 +202,9 @@ fn an_agent_says_of_its_words_that_they_are_an_agents() {
 fn an_agents_feedback_counts_once_a_day_for_one_entry_and_not_for_last_year() {
     let hub = Hub::start();
     let mut scribe = agent(14);
-    let (entry, proposed) = scribe.propose(STATEMENT);
-    let (other, also) = scribe.propose(&format!("{STATEMENT}, and another"));
-    let answer = hub.push(&hub.acme, &hub.acme.agent, &[proposed, also]);
+    let (entry, first) = proposed(&mut scribe, STATEMENT);
+    let (other, second) = proposed(&mut scribe, &format!("{STATEMENT}, and another"));
+    let answer = hub.push(&hub.acme, &hub.acme.agent, &[first, second]);
     assert_eq!(answer.status, 200, "{}", answer.text());
     let given = || {
         Body::FeedbackGiven(FeedbackGiven {
@@ -260,7 +259,7 @@ fn who_fills_the_list_of_what_waits_keeps_only_itself_out() {
         answer.status
     );
     // What does not wait is let in all the same, and so is what a curator's clone lets wait.
-    let (_, fine) = agent(16).propose(STATEMENT);
+    let (_, fine) = proposed(&mut agent(16), STATEMENT);
     let answer = hub.push(&hub.acme, &hub.acme.agent, &[copies[201].clone(), fine]);
     let told = answer.json();
     assert_eq!(told["events"][0]["verdict"], "refused", "{told}");
@@ -330,16 +329,16 @@ fn what_stands_for_blanked_data_is_a_digest() {
 fn what_a_person_took_back_as_false_is_not_proposed_again_by_an_agent() {
     let hub = Hub::start();
     let mut person = Scribe::new(3);
-    let (entry, proposed) = person.propose(STATEMENT);
+    let (entry, first) = person.propose(STATEMENT);
     let retracted = Body::Retracted(Retracted {
         reason: RetractReason::False,
         channel: Channel::Command,
         note: None,
     });
     let retracted = person.about(entry, retracted);
-    let answer = hub.push(&hub.acme, &hub.acme.curator, &[proposed, retracted]);
+    let answer = hub.push(&hub.acme, &hub.acme.curator, &[first, retracted]);
     assert_eq!(answer.status, 200, "{}", answer.text());
-    let (_, again) = agent(4).propose(STATEMENT);
+    let (_, again) = proposed(&mut agent(4), STATEMENT);
     let answer = hub.push(&hub.acme, &hub.acme.agent, &[again]);
     assert_eq!(answer.status, 422, "{}", answer.text());
     let told: Value = answer.problem("refused");

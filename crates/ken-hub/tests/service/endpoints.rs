@@ -502,6 +502,22 @@ fn curators_see_and_settle_what_waits_over_http() {
 }
 
 #[test]
+fn a_rejection_needs_no_body() {
+    let hub = Hub::start();
+    let ada = hub.token(Role::Curator, "human:eve@example.org", None);
+    let id = hub.add(
+        Kind::Learning,
+        "Retry a payment once after a gateway timeout",
+    );
+    let bearer = format!("Bearer {ada}");
+    let path = format!("/v1/workspaces/shop/promotions/{id}/reject");
+    let kept = hub.send("POST", &path, &[("authorization", &bearer)], None);
+    assert_eq!(kept.status, 200, "{}", kept.text());
+    hub.post(&path, &ada, &json!({"why": "unknown"}))
+        .problem("invalid");
+}
+
+#[test]
 fn what_was_quarantined_is_found_let_out_and_discarded_over_http() {
     let hub = Hub::start();
     let bot = hub.token(Role::Agent, "agent:bot", None);

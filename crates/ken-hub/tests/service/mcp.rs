@@ -83,6 +83,24 @@ fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
         .map(|it| it["name"].as_str().expect("a name"))
         .collect();
     assert_eq!(names, ken_mcp::TOOLS);
+    // A hub has no code: it promises nothing about it.
+    let told = ask(&hub, path, &token, &[], "server/discover", json!({})).text();
+    assert!(told.contains("ken_search with your goal"), "{told}");
+    for promise in [
+        "against the code",
+        "against its code",
+        "uncommitted",
+        "invalidate",
+        "since base",
+    ] {
+        assert!(!told.contains(promise), "{promise}: {told}");
+        assert!(!listed.to_string().contains(promise), "{promise}: {listed}");
+    }
+    let check = &listed["result"]["tools"][4]["inputSchema"]["properties"];
+    assert!(
+        check["paths"].is_object() && check.get("base").is_none(),
+        "{check}"
+    );
     let session = [("ken-session", "s-1")];
     let (failed, said) = call(
         &hub,
