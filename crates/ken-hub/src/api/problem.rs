@@ -381,7 +381,7 @@ impl From<StoreError> for Problem {
                 Kind::CursorUnknown,
                 "this hub has no such place in its log; start at cursor 0 again and push what it lacks",
             ),
-            error @ (StoreError::Damaged(_) | StoreError::Stopped) => Self::failed(&error),
+            error @ (StoreError::Damaged(_) | StoreError::BrokenOff(_)) => Self::failed(&error),
         }
     }
 }

@@ -4,6 +4,7 @@ use ken_core::decide::Refusal;
 use ken_core::id::EntryId;
 use ken_guard::Turned;
 
+use crate::away::BrokenOff;
 use crate::database::DatabaseError;
 use crate::identity::Role;
 use crate::store::StoreError;
@@ -51,9 +52,8 @@ pub enum Failure {
     /// Only a person may see it yet.
     #[error("{0} is set apart until a person looked at it: {where_}", where_ = super::SET_APART_WHERE)]
     SetApart(EntryId),
-    /// Work of ours did not end in order.
-    #[error("work inside the hub broke off: {0}")]
-    Inside(String),
+    #[error(transparent)]
+    BrokenOff(#[from] BrokenOff),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]

@@ -18,6 +18,7 @@ mod lookup;
 mod outcomes;
 mod promotion;
 mod push;
+pub mod raw;
 mod reader;
 mod recording;
 mod runs;

@@ -188,7 +188,7 @@ async fn lift_quarantine(
     let mut desk = desk(&app, it).await?;
     let entry = service::lift_quarantine(&mut desk, &wanted, reason).await?;
     desk.finish().await?;
-    EntryTold::new(&EntryObject::new(&entry)).map(Json)
+    Ok(Json(EntryTold::new(&EntryObject::new(&entry))))
 }
 
 /// Takes a quarantined entry back: it stays in the log, nobody is ever shown it, and agents may not propose it again. For
@@ -208,7 +208,7 @@ async fn discard_quarantined(
     let mut desk = desk(&app, it).await?;
     let entry = service::discard_set_apart(&mut desk, &wanted, reason).await?;
     desk.finish().await?;
-    EntryTold::new(&EntryObject::new(&entry)).map(Json)
+    Ok(Json(EntryTold::new(&EntryObject::new(&entry))))
 }
 
 impl QuarantinedTold {

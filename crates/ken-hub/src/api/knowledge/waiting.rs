@@ -163,7 +163,7 @@ async fn approve_promotion(
     let mut desk = desk(&app, it).await?;
     let entry = service::approve(&mut desk, &wanted, approving).await?;
     desk.finish().await?;
-    EntryTold::new(&EntryObject::new(&entry)).map(Json)
+    Ok(Json(EntryTold::new(&EntryObject::new(&entry))))
 }
 
 /// Says that an entry stays where it is; one that waits for an approval is taken back. For people.
@@ -182,5 +182,5 @@ async fn reject_promotion(
     let mut desk = desk(&app, it).await?;
     let entry = service::reject(&mut desk, &wanted, reason).await?;
     desk.finish().await?;
-    EntryTold::new(&EntryObject::new(&entry)).map(Json)
+    Ok(Json(EntryTold::new(&EntryObject::new(&entry))))
 }
