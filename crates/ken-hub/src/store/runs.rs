@@ -5,7 +5,6 @@ use sqlx::postgres::PgRow;
 
 use super::{StoreError, column};
 use crate::database::{Tenant, millis, timestamp, without_nul};
-use crate::world::now;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,13 +18,13 @@ pub struct OpenRun {
 impl Tenant {
     /// Opens a run; says `false` if there is one of that name.
     pub async fn open_run(&mut self, id: &str, by: &str) -> Result<bool, StoreError> {
-        let key = self.key();
+        let (key, now) = (self.key(), self.now());
         let made =
             sqlx::query("INSERT INTO ken.runs VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING")
                 .bind(key)
                 .bind(without_nul(id))
                 .bind(without_nul(by))
-                .bind(millis(now()))
+                .bind(millis(now))
                 .execute(self.connection())
                 .await?;
         Ok(made.rows_affected() == 1)
@@ -93,13 +92,13 @@ impl Tenant {
 
     /// Closes a run and forgets its notes: what they come to is an event now. Says `false` if it is not open.
     pub async fn close_run(&mut self, id: &str) -> Result<bool, StoreError> {
-        let key = self.key();
+        let (key, now) = (self.key(), self.now());
         let closed = sqlx::query(
             "UPDATE ken.runs SET closed_at = $3 WHERE workspace_id = $1 AND id = $2 AND closed_at IS NULL",
         )
         .bind(key)
         .bind(without_nul(id))
-        .bind(millis(now()))
+        .bind(millis(now))
         .execute(self.connection())
         .await?;
         if closed.rows_affected() == 0 {

@@ -2,7 +2,8 @@
 
 use ken_core::store::Store as _;
 use ken_hub::database::{Database, DatabaseError, Settings};
-use ken_hub::identity::{OrganisationId, Role, WorkspaceId};
+use ken_hub::identity::audit::{Act, Who};
+use ken_hub::identity::{OrganisationId, WorkspaceId};
 use ken_testkit::build::Scribe;
 use sqlx::Row as _;
 use uuid::Uuid;
@@ -22,7 +23,7 @@ fn fill(workspace: &Blocking, seed: u64) {
             tenant.hold(&waiting, "injection", "agent:x").await?;
             tenant.open_run("r1", "agent:x").await?;
             tenant.note_run("r1", &["shown".to_owned()]).await?;
-            tenant.audit(("human:ann", Role::Admin), "workspace.made", "w").await?;
+            tenant.audit(Who::Operator, Act::WorkspaceCreated, "w").await?;
             let key = tenant.workspace_id().0;
             for insert in [
                 "INSERT INTO ken.orders VALUES ($1, gen_random_uuid(), gen_random_uuid())",

@@ -58,8 +58,11 @@ pub async fn push(desk: &mut Desk, looked: Vec<Looked>) -> Result<Taken, Failure
     let count = batch.copies.len() + batch.holds.len();
     let mut is_new = desk.append_pushed(&mut batch).await?;
     is_new |= desk.hold_pushed(&mut batch).await?;
-    let act = Act::EventsPushed;
-    desk.audit(act, &format!("{count} events")).await?;
+    let subject = match count {
+        1 => "1 event".to_owned(),
+        count => format!("{count} events"),
+    };
+    desk.audit(Act::EventsPushed, &subject).await?;
     Ok(batch.taken(is_new))
 }
 
