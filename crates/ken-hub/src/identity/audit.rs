@@ -54,6 +54,7 @@ pub enum Act {
     EntryApproved,
     EntryRejected,
     QuarantineLifted,
+    QuarantineDiscarded,
 }
 
 impl Act {
@@ -72,6 +73,7 @@ impl Act {
             Self::EntryApproved => "entry.approved",
             Self::EntryRejected => "entry.rejected",
             Self::QuarantineLifted => "quarantine.lifted",
+            Self::QuarantineDiscarded => "quarantine.discarded",
         }
     }
 }

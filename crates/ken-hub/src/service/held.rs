@@ -141,7 +141,7 @@ pub async fn discard_set_apart(
     }
     let draft = decide::retract(&entry, RetractReason::Unwanted, Channel::Command, reason)?;
     let by = desk.caller.actor.clone();
-    desk.settle(entry.id, vec![draft], &by, Act::EntryRetracted)
+    desk.settle(entry.id, vec![draft], &by, Act::QuarantineDiscarded)
         .await
 }
 
