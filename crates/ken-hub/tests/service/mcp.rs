@@ -71,19 +71,11 @@ fn call(
 }
 
 #[test]
-fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
+fn a_hub_has_no_code_and_promises_nothing_about_it() {
     let hub = Hub::start();
-    let token = hub.token(Role::Agent, "agent:bot", None);
+    let token = hub.token(Role::Reader, "agent:bot", None);
     let path = "/mcp/shop";
     let listed = ask(&hub, path, &token, &[], "tools/list", json!({})).json();
-    let names: Vec<&str> = listed["result"]["tools"]
-        .as_array()
-        .expect("tools")
-        .iter()
-        .map(|it| it["name"].as_str().expect("a name"))
-        .collect();
-    assert_eq!(names, ken_mcp::TOOLS);
-    // A hub has no code: it promises nothing about it.
     let told = ask(&hub, path, &token, &[], "server/discover", json!({})).text();
     assert!(told.contains("ken_search with your goal"), "{told}");
     for promise in [
@@ -101,6 +93,21 @@ fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
         check["paths"].is_object() && check.get("base").is_none(),
         "{check}"
     );
+}
+
+#[test]
+fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
+    let hub = Hub::start();
+    let token = hub.token(Role::Agent, "agent:bot", None);
+    let path = "/mcp/shop";
+    let listed = ask(&hub, path, &token, &[], "tools/list", json!({})).json();
+    let names: Vec<&str> = listed["result"]["tools"]
+        .as_array()
+        .expect("tools")
+        .iter()
+        .map(|it| it["name"].as_str().expect("a name"))
+        .collect();
+    assert_eq!(names, ken_mcp::TOOLS);
     let session = [("ken-session", "s-1")];
     let (failed, said) = call(
         &hub,

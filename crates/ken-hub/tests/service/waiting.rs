@@ -299,6 +299,26 @@ fn promoted_in_a_clone(place: &Place, scribe: &mut Scribe) -> EntryId {
     id
 }
 
+/// Says an entry in other words, in a clone, and pushes that.
+fn reword(place: &Place, scribe: &mut Scribe, id: EntryId) {
+    let ada = place.ada();
+    let entry = place.act(&ada, async |desk| {
+        service::entry(desk, &reader(&ada, None), &id.to_string()).await
+    });
+    let statement = "Retry a payment twice after a gateway timeout";
+    let reworded = Body::Revised(Revised {
+        changes: Changes {
+            statement: Some(statement.parse().unwrap()),
+            ..Changes::default()
+        },
+        replaces: entry.unwrap().entry.revision,
+        channel: Channel::Command,
+        reason: None,
+        origin: None,
+    });
+    place.append(vec![scribe.about(id, reworded)]);
+}
+
 #[test]
 fn what_a_clone_promoted_to_everybody_waits_for_somebody_else_and_then_answers_elsewhere() {
     let place = Place::new();
@@ -349,27 +369,7 @@ fn what_a_clone_promoted_to_everybody_waits_for_somebody_else_and_then_answers_e
     let again = approve(&ada).unwrap_err().to_string();
     assert!(again.contains("already"), "{again}");
     // Other words are another claim: they wait again.
-    let entry = place.act(&ada, async |desk| {
-        service::entry(desk, &reader(&ada, None), &wanted).await
-    });
-    let replaces = entry.unwrap().entry.revision;
-    let changes = Changes {
-        statement: Some(
-            "Retry a payment twice after a gateway timeout"
-                .parse()
-                .unwrap(),
-        ),
-        ..Changes::default()
-    };
-    let reworded = Body::Revised(Revised {
-        changes,
-        replaces,
-        channel: Channel::Command,
-        reason: None,
-        origin: None,
-    });
-    let reworded = scribe.about(id, reworded);
-    place.append(vec![reworded]);
+    reword(&place, &mut scribe, id);
     assert!(answers().is_empty());
     assert_eq!(queue(), [id]);
     // A no is asked for once, too.

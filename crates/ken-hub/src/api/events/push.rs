@@ -13,7 +13,7 @@ use crate::api::problem::{Kind, Problem};
 use crate::api::quota;
 use crate::away::away;
 use crate::database::Tenant;
-use crate::service::{self, Desk, Sent, Taken, look};
+use crate::service::{self, Desk, Sent, look};
 
 /// Takes events. Each is answered by itself: admitted, known, quarantined, or refused with the reason.
 ///
@@ -42,12 +42,13 @@ pub(super) async fn push_events(
     let looked = away(lines).await?;
     let workspace = it.workspace;
     let mut desk = Desk::begin(&app.database, &app.house(), it.caller, workspace).await?;
-    let Taken { answers, is_new } = service::push(&mut desk, looked).await?;
-    if is_new {
+    let taken = service::push(&mut desk, looked).await?;
+    if taken.takes_room {
         room(&app, &mut desk.tenant).await?;
     }
     desk.finish().await?;
-    if is_new {
+    let answers = taken.answers;
+    if taken.is_new {
         app.watch.grew(workspace);
     }
     count(&app, &answers);

@@ -32,6 +32,9 @@ pub struct Taken {
     pub answers: Vec<Answered>,
     /// Whether the log is another than before.
     pub is_new: bool,
+    /// Whether it may have become larger than it may be: what only blanks makes nothing larger for long, and a full
+    /// workspace must not keep a leak.
+    pub takes_room: bool,
 }
 
 /// Takes lines that were looked at: judges and writes while the workspace's row is held, so that what the hub has of an
@@ -53,17 +56,17 @@ pub async fn push(desk: &mut Desk, looked: Vec<Looked>) -> Result<Taken, Failure
         batch.take(decide(line, &mut known, &sent));
     }
     if batch.copies.is_empty() && batch.holds.is_empty() {
-        return Ok(batch.taken(false));
+        return Ok(batch.taken());
     }
     let count = batch.copies.len() + batch.holds.len();
-    let mut is_new = desk.append_pushed(&mut batch).await?;
-    is_new |= desk.hold_pushed(&mut batch).await?;
+    desk.append_pushed(&mut batch).await?;
+    desk.hold_pushed(&mut batch).await?;
     let subject = match count {
         1 => "1 event".to_owned(),
         count => format!("{count} events"),
     };
     desk.audit(Act::EventsPushed, &subject).await?;
-    Ok(batch.taken(is_new))
+    Ok(batch.taken())
 }
 
 /// A push that was judged.
@@ -75,6 +78,8 @@ struct Batch {
     copies: Vec<(usize, Recorded)>,
     /// What is to wait, why, and where its answer belongs.
     holds: Vec<(usize, Recorded, String)>,
+    is_new: bool,
+    takes_room: bool,
 }
 
 impl Batch {
@@ -101,10 +106,11 @@ impl Batch {
         });
     }
 
-    fn taken(self, is_new: bool) -> Taken {
+    fn taken(self) -> Taken {
         Taken {
             answers: self.answers.into_iter().flatten().collect(),
-            is_new,
+            is_new: self.is_new,
+            takes_room: self.takes_room,
         }
     }
 }
@@ -151,27 +157,29 @@ impl Desk {
         Ok(known)
     }
 
-    /// Appends what was admitted; returns whether the log changed. What was ordered to be blanked waits no longer.
-    async fn append_pushed(&mut self, batch: &mut Batch) -> Result<bool, Failure> {
+    /// Appends what was admitted. What was ordered to be blanked waits no longer.
+    async fn append_pushed(&mut self, batch: &mut Batch) -> Result<(), Failure> {
         let copies = std::mem::take(&mut batch.copies);
         let orders = copies
             .iter()
             .filter_map(|(_, copy)| copy.event.get::<EventBlanked>());
         let targets: Vec<EventId> = orders.map(|it| it.event).collect();
-        let is_new = self.append_all(batch, copies).await?;
+        let only_orders = targets.len() == copies.len();
+        self.append_all(batch, copies).await?;
+        batch.takes_room = batch.is_new && !only_orders;
         for id in self.tenant.ordered_blank(&targets).await? {
             self.tenant.discard(id).await?;
         }
-        Ok(is_new)
+        Ok(())
     }
 
     async fn append_all(
         &mut self,
         batch: &mut Batch,
         copies: Vec<(usize, Recorded)>,
-    ) -> Result<bool, Failure> {
+    ) -> Result<(), Failure> {
         if copies.is_empty() {
-            return Ok(false);
+            return Ok(());
         }
         let of =
             |(place, copy): &(usize, Recorded)| (*place, copy.event.id, set_apart(&copy.event));
@@ -182,15 +190,16 @@ impl Desk {
             let (verdict, reason) = appended(waits, *outcome);
             batch.answer(place, id, verdict, reason);
         }
-        Ok(outcomes.iter().any(|it| *it != Outcome::Known))
+        batch.is_new |= outcomes.iter().any(|it| *it != Outcome::Known);
+        Ok(())
     }
 
-    /// Keeps events beside the log until a curator looked at them; returns whether the log changed, because one of them
-    /// was ordered to be blanked and comes in without its words.
-    async fn hold_pushed(&mut self, batch: &mut Batch) -> Result<bool, Failure> {
+    /// Keeps events beside the log until a curator looked at them; one that was ordered to be blanked comes in without its
+    /// words.
+    async fn hold_pushed(&mut self, batch: &mut Batch) -> Result<(), Failure> {
         let holds = std::mem::take(&mut batch.holds);
         if holds.is_empty() {
-            return Ok(false);
+            return Ok(());
         }
         let ids: Vec<EventId> = holds.iter().map(|(_, copy, _)| copy.event.id).collect();
         let ordered = self.tenant.ordered_blank(&ids).await?;
