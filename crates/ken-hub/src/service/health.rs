@@ -40,8 +40,8 @@ impl Desk {
             outcomes: self.outcomes_since(Some(lately(self.now))).await?,
             weights: weights(&workspace),
             policy: maintenance_policy(&workspace),
-            peers: workspace.peers,
-            dismissed: workspace.dismissed,
+            peers: workspace.peers.clone(),
+            dismissed: workspace.dismissed.clone(),
             entries,
             foreign,
         })

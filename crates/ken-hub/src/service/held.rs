@@ -71,7 +71,7 @@ pub async fn release(desk: &mut Desk, id: EventId) -> Result<(), Failure> {
     if let Written::Turned(why) = desk.house.guard.receive(&held.copy) {
         return Err(why.into());
     }
-    desk.tenant.append(vec![held.copy]).await?;
+    desk.append(vec![held.copy]).await?;
     desk.audit(Act::HeldReleased, &id.to_string()).await
 }
 

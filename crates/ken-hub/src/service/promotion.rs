@@ -12,7 +12,10 @@ use ken_core::entry::Entry;
 use ken_core::event::{Channel, Event, RetractReason};
 use ken_core::facts::EntryFacts;
 use ken_core::id::EntryId;
-use ken_core::promotion::{Artifact, authors, has_held_wording, is_approved_only, is_kept, unfit};
+use ken_core::promotion::{
+    Artifact, authors, has_held_wording, is_approved, is_approved_only, is_approved_outright,
+    is_kept, unfit,
+};
 use ken_core::store::{Filter, Shelf};
 use ken_core::text::Note;
 use ken_core::workspace::Workspace;
@@ -20,7 +23,7 @@ use ken_core::workspace::Workspace;
 use super::{Desk, Failure};
 use crate::identity::Role;
 use crate::identity::audit::Act;
-use crate::store::{After, is_for_all};
+use crate::store::After;
 
 /// Entries one page of the store has while all are read.
 const PAGE: u32 = 1_000;
@@ -120,7 +123,7 @@ pub async fn approve(desk: &mut Desk, wanted: &str, it: Approving) -> Result<Ent
     // Whether it may be approved at all comes first: what was read is beside the point otherwise.
     let widened = match is_waiting(&entry, &history) {
         true => None,
-        false => desk.widening(&entry, it.despite, &by).await?,
+        false => desk.widening(&entry, &history, it.despite, &by).await?,
     };
     check_artifact(&entry, &it.artifact)?;
     let authors = authors(entry.id, history.iter());
@@ -165,11 +168,11 @@ impl Desk {
             return Ok(());
         }
         if entry.scope.value == Scope::Global {
-            let is_shown = is_for_all(&entry) || workspace.is_revoked(&entry);
-            if entry.is_live() && !is_shown && queue.promoted.len() < TOLD_MAX {
+            if may_have_lapsed(&entry, workspace) && queue.promoted.len() < TOLD_MAX {
                 let history = self.events_of(entry.id).await?;
-                let asked = (!is_kept(&entry, &history)).then(|| Waiting::new(entry, &history));
-                queue.promoted.extend(asked.flatten());
+                if reaches_unapproved(&entry, &history) && !is_kept(&entry, &history) {
+                    queue.promoted.extend(Waiting::new(entry, &history));
+                }
             }
             return Ok(());
         }
@@ -190,11 +193,12 @@ impl Desk {
         Ok(())
     }
 
-    /// Returns the draft that lets an entry reach the whole organisation, if it may; none where it says so already and
-    /// only the approval is missing.
+    /// Returns the draft that lets an entry reach the whole organisation, if it may; none where it says already that it
+    /// does and only the approval is missing.
     async fn widening(
         &mut self,
         entry: &Entry,
+        history: &[Event],
         despite: bool,
         by: &Actor,
     ) -> Result<Option<Draft>, Failure> {
@@ -211,23 +215,21 @@ impl Desk {
                 entry.id
             )));
         }
-        if entry.scope.value == Scope::Global {
-            return match (entry.is_live(), is_for_all(entry)) {
-                (true, false) => Ok(None),
-                (true, true) => Err(Failure::Conflict(format!(
-                    "the whole organisation is shown {} already; there is nothing to approve",
-                    entry.id
-                ))),
-                (false, _) => Err(Failure::Conflict(format!(
-                    "{} is not in use: archived, retracted, merged, superseded or set apart; there is nothing to approve",
-                    entry.id
-                ))),
-            };
+        if entry.scope.value == Scope::Global && is_approved(entry, history.iter()) {
+            return Err(Failure::Conflict(format!(
+                "{} is approved for the whole organisation as it reads now; there is nothing left to approve",
+                entry.id
+            )));
         }
         let facts = EntryFacts::of(entry, None, self.now);
         let against = self.opponent(entry.id, &workspace).await?;
-        let (to, overridden) = (Scope::Global, despite.then_some(by));
-        Ok(Some(decide::widen(entry, &facts, against, to, overridden)?))
+        let overridden = despite.then_some(by);
+        if reaches_unapproved(entry, history) {
+            decide::check_reach(entry, &facts, against, overridden)?;
+            return Ok(None);
+        }
+        let widened = decide::widen(entry, &facts, against, Scope::Global, overridden)?;
+        Ok(Some(widened))
     }
 
     /// Returns an entry in use that contradicts this one, where nobody has decided yet.
@@ -237,12 +239,10 @@ impl Desk {
         workspace: &Workspace,
     ) -> Result<Option<EntryId>, Failure> {
         let against = self.against(&[id], workspace).await?;
-        for other in against.into_values().flatten() {
-            if self.entry(other).await.is_ok_and(|it| it.is_live()) {
-                return Ok(Some(other));
-            }
-        }
-        Ok(None)
+        let others: Vec<EntryId> = against.into_values().flatten().collect();
+        let others = self.tenant.entries(&others).await?.into_iter();
+        let live = others.filter(Entry::is_live).map(|it| it.id);
+        Ok(live.min())
     }
 
     pub(super) async fn events_of(&mut self, id: EntryId) -> Result<Vec<Event>, Failure> {
@@ -279,6 +279,19 @@ impl Waiting {
 /// Returns whether only an approval lets an entry out.
 pub(super) fn is_waiting(entry: &Entry, history: &[Event]) -> bool {
     is_approved_only(entry) && has_held_wording(entry, history.iter())
+}
+
+/// Returns whether an entry says that it reaches the whole organisation, and nobody approved what it reads now.
+fn reaches_unapproved(entry: &Entry, history: &[Event]) -> bool {
+    entry.scope.value == Scope::Global && !is_approved(entry, history.iter())
+}
+
+/// Returns whether that may be so, by what an entry says of itself.
+fn may_have_lapsed(entry: &Entry, workspace: &Workspace) -> bool {
+    entry.scope.value == Scope::Global
+        && entry.is_live()
+        && !is_approved_outright(entry)
+        && !workspace.is_revoked(entry)
 }
 
 /// Returns whether nothing an entry says of itself keeps it from the whole organisation.

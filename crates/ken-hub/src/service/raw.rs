@@ -89,7 +89,7 @@ mod tests {
             tags: &none,
         };
         let actor = "agent:x".parse().expect("an actor");
-        let reader = || Reader::of(&actor, None, None, None).expect("a reader");
+        let reader = || super::super::reader(&actor, None, None, None).expect("a reader");
         assert!(Recording::parse(reader(), &fine).is_ok());
         let (long, odd) = ("x".repeat(ITEM_BYTES_MAX + 1), texts("a b"));
         let many = vec!["pay".to_owned(); ITEMS_MAX + 1];

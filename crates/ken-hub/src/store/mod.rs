@@ -36,10 +36,10 @@ use crate::away::BrokenOff;
 use crate::database::DatabaseError;
 
 pub use append::{Appended, Outcome};
-pub(crate) use global::is_for_all;
 pub use held::HeldEvent;
 pub use log::{Logged, Page};
 pub use read::{After, ENTRIES_MAX, EVENTS_MAX};
+pub(crate) use rows::{model, table};
 pub use runs::OpenRun;
 pub use search::{Elsewhere, Query, any_word};
 

@@ -10,9 +10,7 @@ use crate::api::App;
 use crate::api::body::JsonBody;
 use crate::api::caller::{InWorkspace, Records};
 use crate::api::problem::{Kind, Problem};
-use crate::api::quota;
 use crate::away::away;
-use crate::database::Tenant;
 use crate::service::{self, Desk, Sent, look};
 
 /// Takes events. Each is answered by itself: admitted, known, quarantined, or refused with the reason.
@@ -43,11 +41,8 @@ pub(super) async fn push_events(
     let workspace = it.workspace;
     let mut desk = Desk::begin(&app.database, &app.house(), it.caller, workspace).await?;
     let taken = service::push(&mut desk, looked).await?;
-    if taken.takes_room {
-        room(&app, &mut desk.tenant).await?;
-    }
     desk.finish().await?;
-    let answers = taken.answers;
+    let (answers, cursor) = (taken.answers, taken.cursor);
     if taken.is_new {
         app.watch.grew(workspace);
     }
@@ -57,30 +52,10 @@ pub(super) async fn push_events(
         let detail = "every event was refused; `events` says why for each, and nothing was written";
         return Err(Problem::new(Kind::Refused, detail).with("events", told));
     }
-    Ok(Json(Pushed { events: answers }))
-}
-
-/// Undoes a push that makes the workspace larger than it may be; the row is held since the beginning.
-async fn room(app: &App, tenant: &mut Tenant) -> Result<(), Problem> {
-    let (organisation, workspace) = (tenant.organisation().0, tenant.workspace_id().0);
-    let (events, bytes, own, own_bytes): (i64, i64, Option<i64>, Option<i64>) = sqlx::query_as(
-        "SELECT w.events, w.bytes, o.events_max, o.bytes_max FROM ken.workspaces w
-         JOIN ken.organisations o ON o.id = w.organisation_id
-         WHERE w.organisation_id = $1 AND w.id = $2",
-    )
-    .bind(organisation)
-    .bind(workspace)
-    .fetch_one(tenant.connection())
-    .await?;
-    let quotas = &app.settings.quotas;
-    let max = own.map_or(quotas.events, i64::unsigned_abs);
-    quota::refuse_beyond("events in this workspace", events.unsigned_abs(), max)?;
-    let max = own_bytes.map_or(quotas.bytes, i64::unsigned_abs);
-    quota::refuse_beyond(
-        "bytes of events in this workspace",
-        bytes.unsigned_abs(),
-        max,
-    )
+    Ok(Json(Pushed {
+        events: answers,
+        cursor,
+    }))
 }
 
 fn count(app: &App, answers: &[Answered]) {

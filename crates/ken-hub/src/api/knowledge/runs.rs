@@ -21,7 +21,7 @@ use crate::api::App;
 use crate::api::body::{InPath, JsonBody, shortened};
 use crate::api::caller::{InWorkspace, Reads, Records};
 use crate::api::problem::Problem;
-use crate::service::{self, NewRun, Observation, Reader, raw};
+use crate::service::{self, NewRun, Observation, raw};
 
 /// A run to be opened.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -357,8 +357,9 @@ async fn observe(
 impl RunAgent {
     fn member(self) -> Result<(Actor, Member), Problem> {
         let agent: Actor = raw::one("agent", &self.agent)?;
-        // The same door as for whoever reads: what a session may be called is decided there.
-        Reader::of(&agent, None, None, self.session.clone())?;
+        self.session
+            .as_deref()
+            .map_or(Ok(()), service::check_session)?;
         let told_by: BTreeSet<Actor> = raw::several("told_by", &self.told_by)?;
         let member = Member {
             role: parsed("role", self.role.as_deref())?,

@@ -8,7 +8,7 @@ use ken_core::event::{Body, Event, EventBlanked, Proposed, Recorded};
 use ken_core::id::{EntryId, EventId};
 use ken_core::kind::Memory;
 use ken_core::tombstone::Stones;
-use ken_remote::wire::{Answered, Verdict};
+use ken_remote::wire::{Answered, Cursor, Verdict};
 
 use super::held::{APPROVAL_WHERE, HELD_WHERE, SET_APART_WHERE};
 use super::{Desk, Failure};
@@ -32,9 +32,8 @@ pub struct Taken {
     pub answers: Vec<Answered>,
     /// Whether the log is another than before.
     pub is_new: bool,
-    /// Whether it may have become larger than it may be: what only blanks makes nothing larger for long, and a full
-    /// workspace must not keep a leak.
-    pub takes_room: bool,
+    /// Where the log ends now; nothing where nothing was sent.
+    pub cursor: Option<Cursor>,
 }
 
 /// Takes lines that were looked at: judges and writes while the workspace's row is held, so that what the hub has of an
@@ -56,7 +55,8 @@ pub async fn push(desk: &mut Desk, looked: Vec<Looked>) -> Result<Taken, Failure
         batch.take(decide(line, &mut known, &sent));
     }
     if batch.copies.is_empty() && batch.holds.is_empty() {
-        return Ok(batch.taken());
+        let cursor = desk.tenant.cursor().await?;
+        return Ok(batch.taken(cursor));
     }
     let count = batch.copies.len() + batch.holds.len();
     desk.append_pushed(&mut batch).await?;
@@ -66,7 +66,12 @@ pub async fn push(desk: &mut Desk, looked: Vec<Looked>) -> Result<Taken, Failure
         count => format!("{count} events"),
     };
     desk.audit(Act::EventsPushed, &subject).await?;
-    Ok(batch.taken())
+    if batch.takes_room {
+        let room = desk.tenant.room().await?;
+        desk.house.quotas.check(&room)?;
+    }
+    let cursor = desk.tenant.cursor().await?;
+    Ok(batch.taken(cursor))
 }
 
 /// A push that was judged.
@@ -79,6 +84,8 @@ struct Batch {
     /// What is to wait, why, and where its answer belongs.
     holds: Vec<(usize, Recorded, String)>,
     is_new: bool,
+    /// Whether the log may have become larger than it may be: what only blanks makes nothing larger for long, and a full
+    /// workspace must not keep a leak.
     takes_room: bool,
 }
 
@@ -106,11 +113,11 @@ impl Batch {
         });
     }
 
-    fn taken(self) -> Taken {
+    fn taken(self, cursor: Cursor) -> Taken {
         Taken {
             answers: self.answers.into_iter().flatten().collect(),
             is_new: self.is_new,
-            takes_room: self.takes_room,
+            cursor: Some(cursor),
         }
     }
 }

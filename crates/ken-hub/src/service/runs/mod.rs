@@ -12,7 +12,9 @@ use ken_core::run::accumulate::SCALE_MILLI;
 use ken_core::run::close::Ending;
 use ken_core::run::name::{self, IMPLICIT};
 use ken_core::run::written::{Closed, PastRun};
-use ken_core::run::{AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness};
+use ken_core::run::{
+    ABANDONED_AFTER_MS, AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness,
+};
 use ken_core::text::{Note as Words, Tag};
 use serde_json::Value;
 
@@ -21,9 +23,6 @@ use super::reader::not_a_name;
 use super::{Desk, Failure, Reader};
 use crate::identity::Role;
 use crate::world::random;
-
-/// Milliseconds after its last note when a run that nobody closed counts as abandoned.
-const ABANDONED_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Abandoned runs that are closed when another is opened; the others wait for the next.
 const SWEPT_MAX: u32 = 4;
