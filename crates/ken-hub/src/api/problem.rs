@@ -128,13 +128,13 @@ impl Kind {
 pub struct Problem {
     kind: Kind,
     detail: String,
-    instance: Option<String>,
+    instance: Option<Box<str>>,
     /// What failed, in words of ours, for the log; no part of the answer.
-    cause: Option<String>,
+    cause: Option<Box<str>>,
     more: Map<String, Value>,
     retry: Option<Duration>,
     /// What `WWW-Authenticate` says.
-    challenge: Option<String>,
+    challenge: Option<Box<str>>,
     /// Nobody knows whether what was asked is done.
     uncertain: Option<Uncertain>,
 }
@@ -196,7 +196,7 @@ impl Problem {
     /// Somebody shows no token, or one that is worth nothing.
     pub(crate) fn unauthenticated(detail: impl Into<String>, challenge: String) -> Self {
         Self {
-            challenge: Some(challenge),
+            challenge: Some(challenge.into()),
             ..Self::new(Kind::Unauthenticated, detail)
         }
     }
@@ -234,8 +234,8 @@ impl Problem {
             )
         };
         Self {
-            instance: Some(format!("urn:uuid:{id}")),
-            cause: Some(sort(error)),
+            instance: Some(format!("urn:uuid:{id}").into()),
+            cause: Some(sort(error).into()),
             ..told
         }
     }
@@ -465,8 +465,8 @@ impl IntoResponse for Problem {
         }
         response.extensions_mut().insert(Trouble {
             slug: self.kind.slug(),
-            instance: self.instance,
-            cause: self.cause,
+            instance: self.instance.map(String::from),
+            cause: self.cause.map(String::from),
         });
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));

@@ -50,19 +50,20 @@ impl Desk {
         caller: Caller,
         workspace: WorkspaceId,
     ) -> Result<Self, Failure> {
-        if !caller.may_enter(workspace) {
-            let wanted = workspace.0.to_string();
-            let what = "workspace";
-            return Err(Failure::NotFound { what, wanted });
-        }
+        check_door(&caller, workspace)?;
         let tenant = database.tenant(caller.organisation, workspace).await?;
-        Ok(Self {
+        Ok(Self::over(tenant, house, caller))
+    }
+
+    /// Works over a transaction that began.
+    pub(super) fn over(tenant: Tenant, house: &House, caller: Caller) -> Self {
+        Self {
             now: tenant.now(),
             tenant,
             caller,
             house: house.clone(),
             workspace: None,
-        })
+        }
     }
 
     /// Keeps what was written; without it nothing was.
@@ -218,6 +219,15 @@ impl Desk {
         }
         Ok(batch)
     }
+}
+
+/// Refuses who may not enter a workspace, as if there were none.
+pub(super) fn check_door(caller: &Caller, workspace: WorkspaceId) -> Result<(), Failure> {
+    if caller.may_enter(workspace) {
+        return Ok(());
+    }
+    let (what, wanted) = ("workspace", workspace.0.to_string());
+    Err(Failure::NotFound { what, wanted })
 }
 
 /// What is written must be what a reader accepts.

@@ -39,7 +39,8 @@ pub(super) async fn push_events(
     let lines = move || look(&guard, push.events.iter().map(|it| it.get()), &sent);
     let looked = away(lines).await?;
     let workspace = it.workspace;
-    let mut desk = Desk::begin(&app.database, &app.house(), it.caller, workspace).await?;
+    let (database, house) = (&app.database, app.house());
+    let mut desk = Desk::begin_push(database, &house, it.caller, workspace, &looked).await?;
     let taken = service::push(&mut desk, looked).await?;
     desk.finish().await?;
     let (answers, cursor) = (taken.answers, taken.cursor);

@@ -355,10 +355,9 @@ fn kind(schema: &Value) -> String {
             return all.collect::<Vec<_>>().join(" or ");
         }
     }
-    let types = match &schema["type"] {
-        Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
-        one => one.as_str().into_iter().collect::<Vec<_>>(),
-    };
+    let told = &schema["type"];
+    let several = told.as_array().into_iter().flatten();
+    let types = several.chain([told]).filter_map(Value::as_str);
     let names = types
         .iter()
         .filter(|it| **it != "null")

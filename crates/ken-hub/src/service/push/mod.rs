@@ -10,10 +10,12 @@ use ken_core::kind::Memory;
 use ken_core::tombstone::Stones;
 use ken_remote::wire::{Answered, Cursor, Verdict};
 
+use super::desk::check_door;
 use super::held::{APPROVAL_WHERE, HELD_WHERE, SET_APART_WHERE};
-use super::{Desk, Failure};
-use crate::identity::Role;
+use super::{Desk, Failure, House};
+use crate::database::Database;
 use crate::identity::audit::Act;
+use crate::identity::{Caller, Role, WorkspaceId};
 use crate::store::Outcome;
 use judge::{Judged, Known, Stored, decide};
 
@@ -43,7 +45,9 @@ pub async fn push(desk: &mut Desk, looked: Vec<Looked>) -> Result<Taken, Failure
     if looked.is_empty() {
         return Ok(Taken::default());
     }
-    desk.lock().await?;
+    if !desk.tenant.has_foreseen() {
+        desk.lock().await?;
+    }
     let mut batch = Batch::default();
     let sent = Sent {
         actor: desk.caller.actor.clone(),
@@ -123,6 +127,31 @@ impl Batch {
 }
 
 impl Desk {
+    /// Begins to take a push: what appending it has to know is asked with the message that begins the transaction, and the
+    /// workspace's row is held from then on.
+    pub async fn begin_push(
+        database: &Database,
+        house: &House,
+        caller: Caller,
+        workspace: WorkspaceId,
+        looked: &[Looked],
+    ) -> Result<Self, Failure> {
+        let fine = looked.iter().filter_map(|it| match it {
+            Looked::Event(copy, Opinion::Fine) => Some(Recorded::clone(copy)),
+            Looked::Event(_, Opinion::Waits(_) | Opinion::Refused(_)) | Looked::Unreadable(_) => {
+                None
+            }
+        });
+        let copies: Vec<Recorded> = fine.collect();
+        if copies.is_empty() {
+            return Self::begin(database, house, caller, workspace).await;
+        }
+        check_door(&caller, workspace)?;
+        let organisation = caller.organisation;
+        let tenant = database.appending(organisation, workspace, &copies).await?;
+        Ok(Self::over(tenant, house, caller))
+    }
+
     /// Asks for what the lines are compared with.
     async fn known_of(&mut self, looked: &[Looked], sent: &Sent) -> Result<Known, Failure> {
         let events = || looked.iter().filter_map(Looked::copy).map(|it| &it.event);
