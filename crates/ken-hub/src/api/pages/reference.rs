@@ -358,17 +358,14 @@ fn kind(schema: &Value) -> String {
     let told = &schema["type"];
     let several = told.as_array().into_iter().flatten();
     let types = several.chain([told]).filter_map(Value::as_str);
-    let names = types
-        .iter()
-        .filter(|it| **it != "null")
-        .map(|it| match *it {
-            "array" => format!("list of {}", kind(&schema["items"])),
-            "object" => "object".to_owned(),
-            "integer" | "number" => "number".to_owned(),
-            "boolean" => "true or false".to_owned(),
-            "string" => "text".to_owned(),
-            other => escaped(other),
-        });
+    let names = types.filter(|it| *it != "null").map(|it| match it {
+        "array" => format!("list of {}", kind(&schema["items"])),
+        "object" => "object".to_owned(),
+        "integer" | "number" => "number".to_owned(),
+        "boolean" => "true or false".to_owned(),
+        "string" => "text".to_owned(),
+        other => escaped(other),
+    });
     let names = names.collect::<Vec<_>>().join(" or ");
     match names.is_empty() {
         true => "any value".to_owned(),
