@@ -215,7 +215,8 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
         .filter(|token| !token.is_empty())
 }
 
-async fn named_workspace(parts: &mut Parts) -> Option<String> {
+/// Returns the workspace the address names, by its name or its id.
+pub(crate) async fn named_workspace(parts: &mut Parts) -> Option<String> {
     let params = parts.extract::<RawPathParams>().await.ok()?;
     let mut found = params.iter().filter(|(name, _)| *name == WORKSPACE);
     found.next().map(|(_, value)| value.to_owned())

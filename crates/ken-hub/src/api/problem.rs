@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use crate::away::BrokenOff;
 use crate::database::DatabaseError;
 use crate::identity::{IdentityError, KeysError};
 use crate::serve::settings::Beyond;
@@ -131,8 +132,14 @@ pub struct Problem {
     more: Map<String, Value>,
     retry: Option<Duration>,
     /// What `WWW-Authenticate` says.
-    challenge: Option<String>,
+    challenge: Option<Box<str>>,
+    /// Nobody knows whether what was asked is done.
+    uncertain: Option<Uncertain>,
 }
+
+/// On an answer: nobody knows whether what was asked is done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Uncertain;
 
 /// A problem as it is written (RFC 9457); further members belong to its type.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -165,6 +172,7 @@ impl Problem {
             more: Map::new(),
             retry: None,
             challenge: None,
+            uncertain: None,
         }
     }
 
@@ -185,7 +193,7 @@ impl Problem {
     /// Somebody shows no token, or one that is worth nothing.
     pub(crate) fn unauthenticated(detail: impl Into<String>, challenge: String) -> Self {
         Self {
-            challenge: Some(challenge),
+            challenge: Some(challenge.into()),
             ..Self::new(Kind::Unauthenticated, detail)
         }
     }
@@ -257,7 +265,8 @@ impl Problem {
         &self.detail
     }
 
-    fn to_json(&self) -> Value {
+    /// Returns it as it is written.
+    pub(super) fn to_json(&self) -> Value {
         let status = self.kind.status().as_u16();
         let mut members = json!({
             "type": format!("/problems/{}", self.kind.slug()),
@@ -368,6 +377,12 @@ fn is_passing_sql(error: &sqlx::Error) -> bool {
     }
 }
 
+impl From<BrokenOff> for Problem {
+    fn from(error: BrokenOff) -> Self {
+        Self::failed(&error)
+    }
+}
+
 impl From<sqlx::Error> for Problem {
     fn from(error: sqlx::Error) -> Self {
         Self::failed(&error)
@@ -388,7 +403,8 @@ impl From<DatabaseError> for Problem {
         let told = Self::failed(&error);
         match error {
             DatabaseError::Uncertain(_) => Self {
-                detail: "the connection was lost while this was being written, so it may or may not be done; send the same again, nothing is done twice where an event or an idempotency key names it".to_owned(),
+                detail: "the connection was lost while this was being written, so it may or may not be done; a push may be sent again, nothing of it is done twice; look for anything else first".to_owned(),
+                uncertain: Some(Uncertain),
                 kind: Kind::Unavailable,
                 retry: Some(UNAVAILABLE_RETRY),
                 ..told
@@ -419,7 +435,7 @@ impl From<StoreError> for Problem {
                 Kind::CursorUnknown,
                 "this hub has no such place in its log; start at cursor 0 again and push what it lacks",
             ),
-            error @ (StoreError::Damaged(_) | StoreError::Stopped) => Self::failed(&error),
+            error @ (StoreError::Damaged(_) | StoreError::BrokenOff(_)) => Self::failed(&error),
         }
     }
 }
@@ -451,6 +467,9 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = self.to_json().to_string();
         let mut response = (self.kind.status(), body).into_response();
+        if let Some(uncertain) = self.uncertain {
+            response.extensions_mut().insert(uncertain);
+        }
         response.extensions_mut().insert(Trouble {
             slug: self.kind.slug(),
             failed: self.failed,

@@ -163,6 +163,11 @@ impl Tenant {
         self.transaction.connection()
     }
 
+    /// Returns whether a question was asked when the transaction began and what it says still holds.
+    pub(crate) fn has_foreseen(&self) -> bool {
+        self.foreseen.is_some()
+    }
+
     /// Answers a question that may have been asked when the transaction began, and that may take locks. `question` must be
     /// safe to be read as SQL.
     pub(crate) async fn answer(&mut self, question: &str) -> Result<Vec<PgRow>, sqlx::Error> {

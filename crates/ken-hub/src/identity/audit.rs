@@ -56,6 +56,7 @@ pub enum Act {
     EntryApproved,
     EntryRejected,
     QuarantineLifted,
+    QuarantineDiscarded,
 }
 
 impl Act {
@@ -76,6 +77,7 @@ impl Act {
             Self::EntryApproved => "entry.approved",
             Self::EntryRejected => "entry.rejected",
             Self::QuarantineLifted => "quarantine.lifted",
+            Self::QuarantineDiscarded => "quarantine.discarded",
         }
     }
 }

@@ -4,6 +4,7 @@ use ken_core::decide::Refusal;
 use ken_core::id::EntryId;
 use ken_guard::Turned;
 
+use crate::away::BrokenOff;
 use crate::database::DatabaseError;
 use crate::identity::Role;
 use crate::serve::settings::Beyond;
@@ -48,11 +49,10 @@ pub enum Failure {
     #[error("{0}")]
     Conflict(String),
     /// Only a person may see it yet.
-    #[error("{0} is set apart: nobody has looked at it yet; a curator sees it among what waits")]
+    #[error("{0} is set apart until a person looked at it: {where_}", where_ = super::SET_APART_WHERE)]
     SetApart(EntryId),
-    /// Work of ours did not end in order.
-    #[error("work inside the hub broke off: {0}")]
-    Inside(String),
+    #[error(transparent)]
+    BrokenOff(#[from] BrokenOff),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]

@@ -18,8 +18,8 @@ use ken_core::workspace::Workspace;
 use ken_guard::Guard;
 use ken_remote::wire::Cursor;
 
-use super::health::away;
 use super::{Desk, Failure};
+use crate::away::away;
 use crate::store::{After, Logged};
 
 /// Entries and events one page has while all are read.

@@ -125,8 +125,7 @@ fn effects(
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or(Err(StoreError::Stopped))
+    crate::away::away(work).await?
 }
 
 /// Returns the place behind the event `last`, which stands at `seq`.

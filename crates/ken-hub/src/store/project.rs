@@ -200,7 +200,7 @@ impl Effects {
                 .map(|part| scope.spawn(|| self.refold(part)))
                 .collect();
             let done = parts.into_iter().map(|part| part.join());
-            done.map(|part| part.unwrap_or(Err(StoreError::Stopped)))
+            done.map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect()
         })
     }

@@ -48,6 +48,8 @@ fn paths(hub: &Hub) -> Vec<String> {
                 "/search",
                 "/runs",
                 "/held",
+                "/quarantine",
+                "/promotions",
                 "/outcomes?period=7d",
             ];
             paths.extend(tails.map(|tail| format!("/v1/workspaces/{name}{tail}")));
