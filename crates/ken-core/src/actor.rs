@@ -70,6 +70,23 @@ impl Actor {
     pub fn is_human(&self) -> bool {
         self.role == Role::Human
     }
+
+    /// Returns whether `other` is this one or below it: `agent:bot` is also `agent:bot/7f3a`, one of its conversations.
+    pub fn covers(&self, other: &Self) -> bool {
+        let below = other.name.strip_prefix(&self.name);
+        self.role == other.role && below.is_some_and(|it| it.is_empty() || it.starts_with('/'))
+    }
+
+    /// Returns the one that stands for all whose names begin alike: `agent:bot` for `agent:bot/7f3a`.
+    #[must_use]
+    pub fn family(&self) -> Self {
+        let name = self.name.split('/').next();
+        let name = name.filter(|it| !it.is_empty()).unwrap_or(&self.name);
+        Self {
+            role: self.role,
+            name: name.to_owned(),
+        }
+    }
 }
 
 impl Role {
@@ -128,6 +145,35 @@ mod tests {
         assert_eq!(ada.to_string(), "human:ada@example.org");
         for bad in ["ada", "robot:x", "human:", "human:a b", "agent:\u{7}"] {
             assert!(bad.parse::<Actor>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_actor_covers_itself_and_what_is_below_it() {
+        let actor = |text: &str| text.parse::<Actor>().unwrap();
+        let bot = actor("agent:bot");
+        for (other, covered) in [
+            ("agent:bot", true),
+            ("agent:bot/7f3a", true),
+            ("agent:bot/7f3a/2", true),
+            ("agent:bot/", true),
+            ("agent:bot2", false),
+            ("agent:bo", false),
+            ("ci:bot", false),
+            ("human:bot/x", false),
+            ("agent:other/bot", false),
+        ] {
+            assert_eq!(bot.covers(&actor(other)), covered, "{other}");
+        }
+        assert!(!actor("agent:bot/7f3a").covers(&bot));
+        assert!(!actor("agent:bot/7").covers(&actor("agent:bot/7f3a")));
+        for (text, family) in [
+            ("agent:bot", "agent:bot"),
+            ("agent:bot/7f3a/2", "agent:bot"),
+            ("ci:bot/x", "ci:bot"),
+            ("agent:/x", "agent:/x"),
+        ] {
+            assert_eq!(actor(text).family(), actor(family), "{text}");
         }
     }
 

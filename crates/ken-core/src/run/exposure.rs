@@ -29,6 +29,11 @@ impl Sight {
     pub fn includes(&self, entries: &BTreeSet<EntryId>) -> bool {
         self.everything || !self.entries.is_disjoint(entries)
     }
+
+    /// Returns whether `entry` was seen.
+    pub fn has(&self, entry: EntryId) -> bool {
+        self.everything || self.entries.contains(&entry)
+    }
 }
 
 impl Run {
@@ -51,6 +56,22 @@ impl Run {
             open.extend(&agent.member.told_by);
         }
         sight
+    }
+
+    /// Returns what an agent saw before this run: in its session, and in those of `outside` that may have been in it.
+    ///
+    /// Only where both sessions are known and differ was it somebody else who saw what is told there.
+    pub fn seen_before(&self, agent: &Actor, in_session: Sight, outside: &[Self]) -> Sight {
+        let mut seen = in_session;
+        let session = self.session_of(agent);
+        for other in outside.iter().filter(|other| other.id != self.id) {
+            let theirs = other.session_of(agent);
+            let is_apart = theirs.is_some() && session.is_some() && theirs != session;
+            if other.agents.contains_key(agent) && !is_apart {
+                seen.add(other.sight(agent));
+            }
+        }
+        seen
     }
 
     /// Returns whether somebody else knows everything an agent saw; nobody is a witness to itself.

@@ -3,12 +3,14 @@
 //! A run is a list of notes, each true when it was made; [`Run`] is what they add up to. From it follows how
 //! a finding came about ([`exposure`]), from whom entries are withheld ([`blind`]) and, at the end, what
 //! becomes of the entries it touched ([`close`]) and of findings that are new ([`accumulate`]). Nobody is asked
-//! again: what follows is written down ([`written`]). [`name`] says what runs are called.
+//! again: what follows is written down ([`written`]). [`known`] says what somebody is told who records what is
+//! known already, [`name`] what runs are called.
 
 pub mod accumulate;
 pub mod blind;
 pub mod close;
 pub mod exposure;
+pub mod known;
 pub mod name;
 pub mod written;
 
@@ -159,6 +161,20 @@ pub struct Finding {
     pub dismissed: bool,
 }
 
+impl Finding {
+    /// Makes a finding that nobody graded.
+    pub fn new(statement: Statement, evidence: Vec<Anchor>, verify: Vec<Step>) -> Self {
+        Self {
+            statement,
+            evidence,
+            verify,
+            severity_milli: 0,
+            confidence_milli: 0,
+            dismissed: false,
+        }
+    }
+}
+
 /// What an agent found, and the entries that say it already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -299,6 +315,29 @@ impl Run {
             } => self.agent(agent).observe(*finding, says),
             Note::Ended { agent, outcome } => self.agent(agent).outcome = Some(outcome),
         }
+    }
+
+    /// Returns every entry one of its agents had to do with.
+    pub fn touched(&self) -> BTreeSet<EntryId> {
+        self.agents.values().flat_map(Agent::touched).collect()
+    }
+
+    /// Returns whether one of its agents worked with an entry or said something because of it.
+    pub fn uses(&self, entry: EntryId) -> bool {
+        let mut agents = self.agents.values();
+        agents.any(|agent| agent.used.contains(&entry) || agent.cites.contains(&entry))
+    }
+
+    /// Returns whether `agent` found in it what `statement` says, in these words.
+    pub fn has_found(&self, agent: &Actor, statement: &Statement) -> bool {
+        let agent = self.agents.get(agent);
+        let mut findings = agent.into_iter().flat_map(|it| &it.findings);
+        findings.any(|it| it.finding.statement == *statement)
+    }
+
+    /// Returns the conversation `agent` is in, if it began before the run.
+    pub fn session_of(&self, agent: &Actor) -> Option<&str> {
+        self.agents.get(agent)?.member.session.as_deref()
     }
 
     fn said(&mut self, agent: &Actor, cites: &[EntryId], to: Vec<Actor>) {

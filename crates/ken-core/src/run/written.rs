@@ -13,7 +13,7 @@ use crate::citation::{CitationError, Evidence, EvidenceType};
 use crate::content::Content;
 use crate::decide::{self, Draft, Proposal, Refusal};
 use crate::entry::Entry;
-use crate::event::{Body, Origin, Outcome, RunClosed, SourceRun};
+use crate::event::{Body, Origin, Outcome, Recorded, RunClosed, SourceRun};
 use crate::id::{EntryId, EventId};
 use crate::time::{Date, Timestamp};
 
@@ -43,12 +43,31 @@ pub struct Closed {
     pub refused: Vec<(Finding, String)>,
 }
 
+/// What findings became.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Taken {
+    pub gained: Vec<EntryId>,
+    pub refused: Vec<(Finding, String)>,
+}
+
 /// A run that ended, as the ledger tells it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PastRun {
     pub closed: RunClosed,
     pub at: Timestamp,
     pub by: Actor,
+}
+
+impl PastRun {
+    /// Returns the run whose end an event tells.
+    pub fn of(recorded: &Recorded) -> Option<Self> {
+        let closed = recorded.event.get::<RunClosed>()?.clone();
+        Some(Self {
+            closed,
+            at: recorded.event.at.wall,
+            by: recorded.event.by.clone(),
+        })
+    }
 }
 
 /// Returns the id of the event that says how a run ended.

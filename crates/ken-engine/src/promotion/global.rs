@@ -111,7 +111,7 @@ impl Engine {
         }
         let mut global = home.open(self.guard.clone(), by)?;
         let project = self.project()?;
-        let known = global.known_as(&content.statement)?;
+        let known = global.live_entry_saying(&content.statement)?;
         let source = ken_ref(&project, id);
         let done = match known {
             Some(there) => global.also_known(&there, &source, by)?,
@@ -133,17 +133,6 @@ impl Engine {
         // Last: whoever was stopped in between promotes again and finds the copy.
         self.widen(id, Scope::Global, judgement, by)?;
         Ok(done)
-    }
-
-    /// Returns the entry in use that says this.
-    fn known_as(&mut self, statement: &ken_core::text::Statement) -> Result<Option<Entry>, Error> {
-        for id in self.entries_saying(statement)? {
-            let entry = self.entry(id)?;
-            if entry.is_live() {
-                return Ok(Some(entry));
-            }
-        }
-        Ok(None)
     }
 
     /// Writes down that another project knows an entry, too.

@@ -15,7 +15,6 @@ use ken_core::run::{How, Manner, Member, Note, Offer, Run, Witness};
 use ken_core::text::Tag;
 use ken_ledger::layout::KEN_DIR;
 
-use super::admitted_note;
 use super::store::Store;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -44,7 +43,7 @@ impl Reader {
     }
 
     /// Returns the name of the run Ken makes for it.
-    fn implicit_run(&self) -> String {
+    pub(super) fn implicit_run(&self) -> String {
         name::implicit(&self.agent, self.session.as_deref())
     }
 }
@@ -201,7 +200,7 @@ impl Engine {
             };
             let notes = [opened, joined].into_iter();
             let notes = notes
-                .map(|note| admitted_note(&self.guard, self.noted(note, &reader.agent)))
+                .map(|note| self.admitted(note, &reader.agent))
                 .collect::<Result<Vec<_>, _>>()?;
             store.create_or_join(&id, &notes)?;
         }

@@ -76,8 +76,7 @@ impl Desk {
 
     /// Removes the notes of a run that ended, and remembers what its sessions saw.
     pub(super) async fn forget_run(&mut self, run: &Run) -> Result<(), Failure> {
-        let before = self.now.millis().saturating_sub(SESSION_KEPT_MS);
-        let before = Timestamp::from_millis(before);
+        let before = self.now.minus_millis(SESSION_KEPT_MS);
         for (name, agent) in &run.agents {
             if let Some(session) = &agent.member.session {
                 let sight = run.sight(name);

@@ -7,7 +7,7 @@ use ken_core::answer::{Candidate, Floor, Hit, Near, Scorer, Search, ThreadVisibi
 use ken_core::id::EntryId;
 use ken_core::object::Answered;
 use ken_core::run::How;
-use ken_core::score::{Role as Work, SCORING_KEY, Weights, Withheld};
+use ken_core::score::{Role as Work, Weights, Withheld};
 use ken_core::surface::{BUDGET, CAP, Finding, Page, Room, Tier};
 use ken_core::workspace::Workspace;
 use ken_embed::{Embedder as _, Rung, StaticTable, count_tokens};
@@ -159,7 +159,7 @@ impl Desk {
         let workspace = self.workspace().await?;
         let scorer = Scorer {
             search,
-            weights: weights(&workspace),
+            weights: Weights::of(&workspace).unwrap_or_default(),
             workspace: &workspace,
             // A hub has no code to look at.
             validity: BTreeMap::new(),
@@ -306,13 +306,6 @@ fn near() -> Near {
         relevant: thresholds.relevant,
         strict: thresholds.strict,
     }
-}
-
-/// Returns how much each signal counts here.
-pub(super) fn weights(workspace: &Workspace) -> Weights {
-    let own = workspace.config(SCORING_KEY);
-    let own = own.and_then(|setting| Weights::from_json(&setting.value).ok());
-    own.unwrap_or_default()
 }
 
 /// Returns the search of a briefing: nobody asked for these entries by name, so only what surely fits is told.

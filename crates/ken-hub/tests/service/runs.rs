@@ -147,9 +147,9 @@ fn closing_decides_what_the_core_decides_on_the_same_notes() {
         });
         touched.collect()
     };
-    let today = place.house.world.now().date();
+    let now = place.house.world.now();
     let policy = ReviewPolicy::default();
-    let expected = close(&run, &ended, &touched, &|_| Sight::default(), policy, today);
+    let expected = close(&run, &ended, &touched, &|_| Sight::default(), policy, now);
     let closed = place
         .act(&by, async |desk| service::close(desk, "R-2", &ended).await)
         .unwrap();

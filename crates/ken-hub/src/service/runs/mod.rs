@@ -243,16 +243,8 @@ impl Desk {
         since: Option<ken_core::time::Timestamp>,
     ) -> Result<Vec<PastRun>, Failure> {
         let since = since.map(|it| it.to_string());
-        let ended = self.tenant.of_type("run.closed", since.as_deref()).await?;
-        let past = ended.iter().filter_map(|recorded| {
-            let closed = recorded.event.get::<RunClosed>()?.clone();
-            Some(PastRun {
-                closed,
-                at: recorded.event.at.wall,
-                by: recorded.event.by.clone(),
-            })
-        });
-        Ok(past.collect())
+        let ended = self.tenant.of_type::<RunClosed>(since.as_deref()).await?;
+        Ok(ended.iter().filter_map(PastRun::of).collect())
     }
 
     /// Returns the open runs whose names are `wanted`.
@@ -300,23 +292,13 @@ impl Desk {
 
     /// Notes are kept too: no secret gets into one.
     pub(super) fn admitted(&self, noted: Noted) -> Result<Noted, Failure> {
-        let guard = &self.house.guard;
-        let mut told = serde_json::to_value(&noted).unwrap_or_default();
-        let noted = match guard.redact_told(&mut told) {
-            // Where the marker does not fit, the note is scanned, and refused, as it was.
-            true => serde_json::from_value(told).unwrap_or(noted),
-            false => noted,
-        };
-        let told = serde_json::to_value(&noted).unwrap_or_default();
-        guard.admit_text(&told, &noted.by)?;
-        Ok(noted)
+        Ok(self.house.guard.admit_note(noted)?)
     }
 
     /// Closes some runs nobody has written to for long. Nobody saw their end, so nobody knows what else was shown.
     async fn sweep(&mut self) -> Result<(), Failure> {
         let by = self.caller.actor.clone();
-        let before = self.now.millis().saturating_sub(ABANDONED_AFTER_MS);
-        let before = ken_core::time::Timestamp::from_millis(before);
+        let before = self.now.minus_millis(ABANDONED_AFTER_MS);
         let old = self.tenant.open_runs(LOOKED_AT_MAX).await?.into_iter();
         let mut swept = 0;
         for open in old.take_while(|it| it.opened_at < before) {
