@@ -99,6 +99,7 @@ fn closed(run: &Run, entry: &Entry, policy: ReviewPolicy) -> Closing {
         validity: Validity::Unverifiable,
         same: BTreeSet::from([entry.id]),
         found_by: found_by.map(|(name, _)| name.clone()).collect(),
+        authors: BTreeSet::new(),
     };
     let now = "2026-11-15T00:00:00Z".parse().unwrap();
     close(run, &ENDING, &[touched], &|_| Sight::default(), policy, now)
@@ -306,6 +307,7 @@ fn dec_05_dec_06_dec_07_an_unseen_finding_refreshes_verifies_and_brings_back() {
         validity: Validity::Unverifiable,
         same: [story.id].into(),
         found_by: [agent(0)].into(),
+        authors: BTreeSet::new(),
     };
     let now = "2026-11-15T00:00:00Z".parse().unwrap();
     let swept = close(
@@ -344,6 +346,7 @@ fn a_conversation_that_hooks_saw_out_confirms_and_is_worth_nothing() {
             validity: Validity::Unverifiable,
             same: [story.id].into(),
             found_by: [self::agent(0)].into(),
+            authors: BTreeSet::new(),
         };
         let ending = Ending {
             outcome: Outcome::Abandoned,

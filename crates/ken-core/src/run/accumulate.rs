@@ -118,14 +118,28 @@ impl Run {
         groups.into_iter().map(|(_, group)| group).collect()
     }
 
-    /// Returns whether enough of `agents` found the same by themselves: each watched, none below another.
+    /// Returns whether enough of `agents` found the same by themselves: each watched, none below another, and no two told
+    /// by one voice.
     fn converges(&self, agents: &BTreeSet<Actor>) -> bool {
         let watched: Vec<&Actor> = agents.iter().filter(|it| self.is_witnessed(it)).collect();
         let apart = |one: &&&Actor| {
             let above = self.heard_from(one);
             watched.iter().all(|it| !above.contains(*it))
         };
-        CONVERGENCE_MIN <= watched.iter().filter(apart).count()
+        let (mut voices, mut count) = (BTreeSet::new(), 0);
+        for agent in watched.iter().filter(apart) {
+            let own = self.speakers(agent);
+            count += usize::from(voices.is_disjoint(&own));
+            voices.extend(own);
+        }
+        CONVERGENCE_MIN <= count
+    }
+
+    /// Returns whose word it is what an agent found: its own, and of those who told it in its name.
+    pub(super) fn speakers<'a>(&'a self, agent: &'a Actor) -> BTreeSet<&'a Actor> {
+        let told = self.agents.get(agent).into_iter();
+        let told = told.flat_map(|it| &it.voices);
+        told.chain([agent]).collect()
     }
 
     /// Returns everybody whose words an agent has, directly or through others.

@@ -7,12 +7,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::exposure::Sight;
+use super::exposure::{Sight, is_kin};
 use super::written::same_claim;
 use super::{Agent, Manner, Run, Witness};
 use crate::actor::Actor;
 use crate::entry::{Entry, Seen};
-use crate::event::{ArchiveReason, Arm, Effect, Outcome, Overlay, Provenance, RunClosed, Trial};
+use crate::event::{
+    ArchiveReason, Arm, Body, Effect, Outcome, Overlay, Provenance, Recorded, RunClosed, Trial,
+};
 use crate::facts::Validity;
 use crate::id::EntryId;
 use crate::kind::Memory;
@@ -54,6 +56,9 @@ pub struct Touched {
     pub same: BTreeSet<EntryId>,
     /// The agents whose findings say the same.
     pub found_by: BTreeSet<Actor>,
+    /// Whose word the entry is, where names are proven: nobody confirms its own. Empty where a name is but a claim, and
+    /// what tells agents apart is what they saw.
+    pub authors: BTreeSet<Actor>,
 }
 
 /// What closing a run decides.
@@ -70,7 +75,7 @@ pub struct Closing {
 
 /// Returns `entries`, which `run` touched, with what it has to do with them; `validity` is what the code says of one.
 ///
-/// What a newer ken wrote this one may only read, and leaves out.
+/// What a newer ken wrote this one may only read, and leaves out. Whose words they are is for the caller to say.
 pub fn touched(
     run: &Run,
     entries: Vec<Entry>,
@@ -82,11 +87,26 @@ pub fn touched(
         validity: validity(entry.id),
         same: same_claim(run, &entry),
         found_by: found_by.remove(&entry.id).unwrap_or_default(),
+        authors: BTreeSet::new(),
         entry,
     });
     let mut touched: Vec<Touched> = touched.collect();
     touched.sort_by_key(|it| it.entry.id);
     touched
+}
+
+/// Returns whose word an entry is: those who worded it, and those who say what it rests on.
+pub fn authors(entry: &Entry, history: &[Recorded]) -> BTreeSet<Actor> {
+    let worded = history.iter().map(|it| &it.event).filter(|it| {
+        matches!(
+            it.body,
+            Body::Proposed(_) | Body::Revised(_) | Body::Merged(_)
+        )
+    });
+    let worded = worded.map(|it| it.by.clone());
+    let cited = entry.citations.iter().map(|it| it.cited_by.clone());
+    let created = entry.created.iter().map(|it| it.by.clone());
+    worded.chain(cited).chain(created).collect()
 }
 
 /// Decides what becomes of `touched`; `before` is what an agent's session saw before the run.
@@ -209,6 +229,7 @@ impl Closer<'_> {
 
     fn provenance(&self, agent: &Actor, it: &Touched) -> Provenance {
         match self.before.get(agent) {
+            Some(_) if self.run.speaks_for(agent, &it.authors) => Provenance::Unwitnessed,
             Some(before) => self.run.provenance(agent, &it.same, before),
             None => Provenance::Unwitnessed,
         }
@@ -308,6 +329,13 @@ impl Run {
             }
         }
         found_by
+    }
+
+    /// Returns whether what `agent` found may be the word of one of `authors`, under whatever name.
+    fn speaks_for(&self, agent: &Actor, authors: &BTreeSet<Actor>) -> bool {
+        let spoke = self.speakers(agent);
+        let is_ones = |author: &Actor| spoke.iter().any(|it| is_kin(it, author));
+        authors.iter().any(is_ones)
     }
 
     /// Returns how many entries its agents wrote.

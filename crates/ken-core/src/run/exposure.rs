@@ -74,7 +74,8 @@ impl Run {
         seen
     }
 
-    /// Returns whether somebody else knows everything an agent saw; nobody is a witness to itself.
+    /// Returns whether somebody else knows everything an agent saw; nobody is a witness to itself, nor to what goes by a
+    /// name below its own.
     pub fn is_witnessed(&self, agent: &Actor) -> bool {
         let declared = |name: &Actor| {
             let agent = self.agents.get(name);
@@ -84,7 +85,7 @@ impl Run {
         let upstream = member.map(|it| &it.told_by);
         self.manner == Manner::Explicit
             && self.witness != Witness::Nobody
-            && (self.witness == Witness::Hooks || self.by != *agent)
+            && (self.witness == Witness::Hooks || !is_kin(&self.by, agent))
             && self.is_complete
             && declared(agent)
             && upstream.is_none_or(|told_by| told_by.iter().all(declared))
@@ -106,4 +107,9 @@ impl Run {
             false => Provenance::Unwitnessed,
         }
     }
+}
+
+/// Returns whether two may be one: the same, or one of them below the other.
+pub(super) fn is_kin(one: &Actor, other: &Actor) -> bool {
+    one.covers(other) || other.covers(one)
 }

@@ -101,6 +101,44 @@ pub enum Note {
     Gap,
 }
 
+impl Note {
+    /// Returns whose doing it tells of.
+    pub fn agent(&self) -> Option<&Actor> {
+        match self {
+            Self::Joined { agent, .. }
+            | Self::Shown { agent, .. }
+            | Self::SawEverything { agent, .. }
+            | Self::Pushed { agent, .. }
+            | Self::Passed { agent, .. }
+            | Self::Said { agent, .. }
+            | Self::Used { agent, .. }
+            | Self::Added { agent, .. }
+            | Self::Observed { agent, .. }
+            | Self::Ended { agent, .. } => Some(agent),
+            Self::Opened { .. } | Self::Gap => None,
+        }
+    }
+
+    /// Returns everybody who takes part by it.
+    fn names(&self) -> impl Iterator<Item = &Actor> {
+        let told: &[Actor] = match self {
+            Self::Said { to, .. } => to,
+            Self::Opened { .. }
+            | Self::Joined { .. }
+            | Self::Shown { .. }
+            | Self::SawEverything { .. }
+            | Self::Pushed { .. }
+            | Self::Passed { .. }
+            | Self::Used { .. }
+            | Self::Added { .. }
+            | Self::Observed { .. }
+            | Self::Ended { .. }
+            | Self::Gap => &[],
+        };
+        self.agent().into_iter().chain(told)
+    }
+}
+
 /// Whether somebody asked for the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -231,6 +269,8 @@ pub struct Agent {
     pub used: BTreeSet<EntryId>,
     pub added: BTreeSet<EntryId>,
     pub findings: Vec<Found>,
+    /// Who told what it found, people left out: where that is not the agent itself, it is no word of its own.
+    pub voices: BTreeSet<Actor>,
     pub outcome: Option<Outcome>,
 }
 
@@ -240,10 +280,33 @@ impl Run {
         let mut notes = notes.into_iter();
         let mut run = Self::opened(notes.next()?)?;
         for noted in notes {
-            run.last = run.last.max(noted.at);
-            run.add(noted.note);
+            run.take(noted);
         }
         Some(run)
+    }
+
+    fn take(&mut self, noted: Noted) {
+        let Noted { at, by, note } = noted;
+        self.last = self.last.max(at);
+        let finder = match &note {
+            Note::Observed { agent, .. } if !by.is_human() => Some(agent.clone()),
+            Note::Opened { .. }
+            | Note::Joined { .. }
+            | Note::Shown { .. }
+            | Note::SawEverything { .. }
+            | Note::Pushed { .. }
+            | Note::Passed { .. }
+            | Note::Said { .. }
+            | Note::Used { .. }
+            | Note::Added { .. }
+            | Note::Observed { .. }
+            | Note::Ended { .. }
+            | Note::Gap => None,
+        };
+        self.add(note);
+        if let Some(finder) = finder.and_then(|it| self.agents.get_mut(&it)) {
+            finder.voices.insert(by);
+        }
     }
 
     fn opened(first: Noted) -> Option<Self> {
@@ -271,8 +334,19 @@ impl Run {
         })
     }
 
-    /// Adds one note.
+    /// Returns whether everybody a note names is one of its agents, or may still become one.
+    pub fn has_room_for(&self, note: &Note) -> bool {
+        let new = note.names().filter(|it| !self.agents.contains_key(it));
+        let new: BTreeSet<&Actor> = new.collect();
+        self.agents.len() + new.len() <= AGENTS_MAX
+    }
+
+    /// Adds one note. What somebody does for whom there is no room is lost, as if nobody had written it down.
     pub fn add(&mut self, note: Note) {
+        if !self.has_room_for(&note) {
+            self.is_complete = false;
+            return;
+        }
         match note {
             // A second opening means that two runs were written to one place.
             Note::Opened { .. } | Note::Gap => self.is_complete = false,

@@ -6,17 +6,25 @@ use ken_core::actor::Actor;
 use ken_core::decide;
 use ken_core::facts::Validity;
 use ken_core::id::EntryId;
-use ken_core::run::Run;
 use ken_core::run::accumulate::{Gain, gains};
 use ken_core::run::close::{Closing, Ending, Touched, close, touched};
 use ken_core::run::exposure::Sight;
 use ken_core::run::written::{Closed, Stamped, Taken, drafts, ending_id, proposal};
+use ken_core::run::{Note, Run};
 use ken_core::store::Store as _;
 use tracing::field::Empty;
 
 use super::store::Store;
 use crate::engine::Engine;
 use crate::error::Error;
+
+/// How much of a run somebody saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    Whole,
+    /// Nobody knows how it ended.
+    InPart,
+}
 
 impl Engine {
     /// Closes a run and writes down everything that follows from it.
@@ -40,10 +48,25 @@ impl Engine {
         ending: &Ending,
         by: &Actor,
     ) -> Result<Closed, Error> {
+        self.end_run_seen(id, Seen::Whole, ending, by)
+    }
+
+    /// Like [`Self::end_run`], of a run whose end nobody may have seen.
+    pub(super) fn end_run_seen(
+        &mut self,
+        id: &str,
+        seen: Seen,
+        ending: &Ending,
+        by: &Actor,
+    ) -> Result<Closed, Error> {
         let store = Store::of(&self.place)?;
         // Two that close at once would count everything twice.
         let _lock = store.lock()?;
         let mut run = self.run(id)?;
+        match seen {
+            Seen::Whole => {}
+            Seen::InPart => run.add(Note::Gap),
+        }
         let last = ending_id(&run);
         // It stands where a process was stopped between writing it and removing the notes.
         let is_written = self.index.event(last)?.is_some();
@@ -128,7 +151,14 @@ impl Engine {
         for gained in gains(run, ending.outcome) {
             match self.take_up(&gained, run, ending, by) {
                 Ok(id) => taken.gained.push(id),
-                Err(why @ (Error::Refused(_) | Error::Ungrounded { .. } | Error::Guarded(_))) => {
+                Err(
+                    why @ (Error::Refused(_)
+                    | Error::Ungrounded { .. }
+                    | Error::Guarded(_)
+                    | Error::Worthless { .. }
+                    | Error::TooLarge(_)
+                    | Error::Usage(_)),
+                ) => {
                     taken.refused.push((gained.finding, why.to_string()));
                 }
                 Err(other) => return Err(other),

@@ -28,7 +28,8 @@ use ken_ledger::disk::LockGuard;
 use serde_json::Value;
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, Kind};
+use closing::Seen;
 use store::Store;
 
 pub use ken_core::run::known::Recorded;
@@ -177,14 +178,27 @@ impl Engine {
         let mut swept = Vec::new();
         for run in self.open_runs()? {
             if run.last.plus_millis(ABANDONED_AFTER_MS) < now {
-                // Nobody saw its end, so nobody knows what else was shown.
-                self.note_run(&run.id, Note::Gap, by)?;
-                self.end_run(&run.id, &Ending::abandoned(), by)?;
+                self.give_up(&run, by)?;
                 swept.push(run.id);
             }
         }
         Store::of(&self.place)?.forget_old(now)?;
         Ok(swept)
+    }
+
+    /// Ends a run that nobody ended. One that cannot be closed as it is, whatever is wrong with it, is forgotten: it must not
+    /// be in the way of everybody who opens another.
+    fn give_up(&mut self, run: &Run, by: &Actor) -> Result<(), Error> {
+        // Nobody saw its end, so nobody knows what else was shown.
+        let ended = self.end_run_seen(&run.id, Seen::InPart, &Ending::abandoned(), by);
+        match ended {
+            Err(error) if matches!(error.kind(), Kind::User | Kind::Refused) => {
+                tracing::warn!(%error, "a run that nobody ended cannot be closed and is forgotten");
+                Store::of(&self.place)?.close(run)
+            }
+            Err(error) => Err(error),
+            Ok(_) => Ok(()),
+        }
     }
 
     /// Returns a note as the guard lets it in: notes are files too.

@@ -216,6 +216,7 @@ impl Desk {
         if self.tenant.is_run_open(id).await? {
             return Ok(());
         }
+        self.make_room(agent).await?;
         let opened = Note::Opened {
             run: id.to_owned(),
             manner,

@@ -113,6 +113,13 @@ impl Tenant {
         Ok(())
     }
 
+    /// Takes back what [`Self::need_not_last`] said: there is more in it now.
+    pub async fn must_last(&mut self) -> Result<(), StoreError> {
+        let query = "SET LOCAL synchronous_commit TO DEFAULT";
+        sqlx::raw_sql(query).execute(self.connection()).await?;
+        Ok(())
+    }
+
     /// Returns how many events the workspace has, and how many its organisation's row lets it have.
     pub async fn room(&mut self) -> Result<(u64, Option<u64>), StoreError> {
         let (organisation, key) = (self.organisation().0, self.key());

@@ -9,4 +9,5 @@ mod place;
 mod reading;
 mod roles;
 mod runs;
+mod silent;
 mod waiting;

@@ -1,6 +1,7 @@
 //! Who sees what: nothing without a tenant, nothing of another's, and an audit log nobody edits.
 
 use ken_core::store::Store as _;
+use ken_core::time::Timestamp;
 use ken_hub::database::{Database, DatabaseError, Settings};
 use ken_hub::identity::{OrganisationId, Role, WorkspaceId};
 use ken_testkit::build::Scribe;
@@ -21,7 +22,7 @@ fn fill(workspace: &Blocking, seed: u64) {
             tenant.append(copies).await?;
             tenant.hold(&waiting, "injection", "agent:x").await?;
             tenant.open_run("r1", "agent:x").await?;
-            tenant.note_run("r1", &["shown".to_owned()]).await?;
+            tenant.note_run("r1", &["shown".to_owned()], Timestamp::default()).await?;
             tenant.audit(("human:ann", Role::Admin), "workspace.made", "w").await?;
             let key = tenant.workspace_id().0;
             for insert in [

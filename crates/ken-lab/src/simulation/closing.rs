@@ -93,6 +93,7 @@ impl Simulation {
             found_by: words
                 .map(|(agent, _)| self.agents[*agent].clone())
                 .collect(),
+            authors: BTreeSet::new(),
         }
     }
 

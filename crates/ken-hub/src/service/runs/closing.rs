@@ -8,11 +8,10 @@ use ken_core::facts::Validity;
 use ken_core::id::EntryId;
 use ken_core::run::Run;
 use ken_core::run::accumulate::{Gain, gains};
-use ken_core::run::close::{Closing, Ending, Touched, close, touched};
+use ken_core::run::close::{Closing, Ending, Touched, authors, close, touched};
 use ken_core::run::exposure::Sight;
-use ken_core::run::written::{Closed, Taken, drafts, ending_id, proposal};
+use ken_core::run::written::{Closed, Taken, drafts, proposal};
 
-use super::no_run;
 use crate::service::{Desk, Failure};
 
 impl Desk {
@@ -20,20 +19,18 @@ impl Desk {
     /// everything twice.
     pub(super) async fn end_run(
         &mut self,
-        id: &str,
+        mut run: Run,
         ending: &Ending,
         by: &Actor,
     ) -> Result<Closed, Failure> {
-        let run = self.open_run(id).await?;
-        let mut run = run.ok_or_else(|| no_run(id))?;
-        if self.tenant.event(ending_id(&run)).await?.is_some() {
-            return Err(Failure::Conflict(format!("run `{id}` ended already")));
-        }
         let Taken { gained, refused } = self.accumulate(&mut run, ending, by).await?;
         let touched = self.touched(&run).await?;
         let mut closing = self.decide_closing(&run, ending, &touched).await?;
         closing.closed.extracted += u32::try_from(gained.len()).unwrap_or(u32::MAX);
         let drafts = drafts(&run, &closing, &touched, Vec::new(), self.now.date())?;
+        // Ids that follow from the run are for who may be stopped between writing and forgetting it. Here that is one
+        // transaction, and anybody who knows a run could take its ids before.
+        let drafts = drafts.into_iter().map(|(_, draft)| (None, draft)).collect();
         self.record(drafts, by).await?;
         self.forget_run(&run).await?;
         Ok(Closed {
@@ -66,7 +63,12 @@ impl Desk {
     async fn touched(&mut self, run: &Run) -> Result<Vec<Touched>, Failure> {
         let ids: Vec<EntryId> = run.touched().into_iter().collect();
         let entries = self.tenant.entries(&ids).await?;
-        Ok(touched(run, entries, |_| Validity::Unverifiable))
+        let mut touched = touched(run, entries, |_| Validity::Unverifiable);
+        for it in touched.iter_mut().filter(|it| !it.found_by.is_empty()) {
+            let history = self.tenant.history(it.entry.id).await?;
+            it.authors = authors(&it.entry, &history);
+        }
+        Ok(touched)
     }
 
     /// Returns what an agent saw before a run: in its session, and outside any run somebody opened.
@@ -98,7 +100,7 @@ impl Desk {
         for gained in gains(run, ending.outcome) {
             match self.take_up(&gained, run, ending, by).await {
                 Ok(id) => taken.gained.push(id),
-                Err(why @ (Failure::Refused(_) | Failure::Turned(_))) => {
+                Err(why @ (Failure::Refused(_) | Failure::Turned(_) | Failure::Usage(_))) => {
                     taken.refused.push((gained.finding, why.to_string()));
                 }
                 Err(other) => return Err(other),
