@@ -10,14 +10,11 @@ use uuid::Uuid;
 use crate::database::{
     Database, DatabaseError, Name, NameError, OrganisationTx, Settings, Tenant, WorkspaceRow,
 };
-use crate::identity::audit::Act;
+use crate::identity::audit::{Act, Who};
 use crate::identity::tokens::{self, NAME_CHARS_MAX, Token};
 use crate::identity::{IdentityError, Misfit, OrganisationId, Role, Secret, WorkspaceId};
 use crate::store::StoreError;
 use crate::world::World;
-
-/// In whose name the audit log has it.
-const OPERATOR: &str = "operator";
 
 /// Connections an operator's command needs.
 const CONNECTIONS: u32 = 2;
@@ -100,7 +97,8 @@ impl Administration {
         let mut tx = self.enter(organisation).await?;
         let made = tx.create_workspace(&name).await?;
         let made = made.ok_or_else(|| AdministrationError::Taken(name.as_str().to_owned()))?;
-        note(&mut tx, Act::WorkspaceCreated, made.0).await?;
+        tx.audit(Who::Operator, Act::WorkspaceCreated, &name)
+            .await?;
         tx.commit().await?;
         Ok(made)
     }
@@ -136,7 +134,7 @@ impl Administration {
         };
         let secret = Secret::generate();
         tokens::create(&mut tx, &token, &secret).await?;
-        note(&mut tx, Act::TokenCreated, token.id).await?;
+        tx.audit(Who::Operator, Act::TokenCreated, &token).await?;
         tx.commit().await?;
         Ok((token, secret))
     }
@@ -166,7 +164,7 @@ impl Administration {
         let mut tx = self.enter(organisation).await?;
         let token = tokens::revoke(&mut tx, wanted, self.world.now()).await?;
         let token = token.ok_or_else(missing)?;
-        note(&mut tx, Act::TokenRevoked, token.id).await?;
+        tx.audit(Who::Operator, Act::TokenRevoked, &token).await?;
         tx.commit().await?;
         Ok(token)
     }
@@ -239,13 +237,7 @@ impl Administration {
 
 /// Notes what was done to a workspace, and keeps both.
 async fn noted(mut done: Tenant, act: Act) -> Result<(), DatabaseError> {
-    let subject = done.workspace_id().0.to_string();
-    done.audit((OPERATOR, Role::Admin), act.name(), &subject)
-        .await?;
+    let subject = done.workspace_id().0;
+    done.audit(Who::Operator, act, subject).await?;
     done.commit().await
-}
-
-async fn note(tx: &mut OrganisationTx, act: Act, subject: Uuid) -> Result<(), DatabaseError> {
-    let by = (OPERATOR, Role::Admin);
-    tx.audit(by, act.name(), &subject.to_string()).await
 }

@@ -71,7 +71,7 @@ impl IdSource for World {
     }
 }
 
-/// Makes an id of the machine's time and chance (version 7).
+/// Makes an id of the machine's time and chance (version 7), for who knows no world.
 pub(crate) fn uuid() -> Uuid {
     uuid_at(now())
 }
@@ -83,13 +83,14 @@ pub(crate) fn random() -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Returns the time of this machine.
+/// Returns the time of this machine, for who knows no world.
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     Timestamp::from_millis(since.map_or(0, |it| it.as_millis().try_into().unwrap_or(u64::MAX)))
 }
 
-fn uuid_at(at: Timestamp) -> Uuid {
+/// Makes an id of a time and chance (version 7).
+pub(crate) fn uuid_at(at: Timestamp) -> Uuid {
     // Event ids are version 7 already.
     Uuid::from_bytes(EventId::new(at, random()).to_bytes())
 }

@@ -38,8 +38,9 @@ pub(super) const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resourc
 
 impl App {
     /// Puts a hub together; talks to nobody.
-    pub fn new(database: Database, settings: Settings, world: World) -> Result<Self, KeysError> {
+    pub fn new(database: Database, settings: Settings) -> Result<Self, KeysError> {
         let identity = Identity::new(settings.oidc.clone())?;
+        let world = database.world().clone();
         Ok(Self {
             database,
             embedder: Arc::new(StaticTable::new()),

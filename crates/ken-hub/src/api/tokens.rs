@@ -198,9 +198,7 @@ async fn create_token(
     };
     let secret = Secret::generate();
     tokens::create(&mut tx, &token, &secret).await?;
-    let (by, subject) = (caller.actor.to_string(), token.id.to_string());
-    tx.audit((&by, caller.role), Act::TokenCreated.name(), &subject)
-        .await?;
+    tx.audit(&caller, Act::TokenCreated, &token).await?;
     tx.commit().await?;
     let told = MadeToken {
         secret: secret.reveal().to_owned(),
@@ -226,9 +224,7 @@ async fn revoke_token(
     let mut tx = app.database.organisation(it.caller.organisation).await?;
     let token = tokens::revoke(&mut tx, id, app.world.now()).await?;
     let token = token.ok_or_else(missing)?;
-    let (by, act) = (it.caller.actor.to_string(), Act::TokenRevoked.name());
-    tx.audit((&by, it.caller.role), act, &id.to_string())
-        .await?;
+    tx.audit(&it.caller, Act::TokenRevoked, &token).await?;
     tx.commit().await?;
     Ok(Json(Token::told(&token)))
 }

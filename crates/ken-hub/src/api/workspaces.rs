@@ -126,7 +126,6 @@ async fn create_workspace(
             "a name that reads as an id would stand for two workspaces; choose another",
         ));
     }
-    let by = it.caller.actor.to_string();
     let mut tx = app.database.organisation(it.caller.organisation).await?;
     super::quota::workspaces(&app, &mut tx).await?;
     let Some(id) = tx.create_workspace(&name).await? else {
@@ -135,8 +134,7 @@ async fn create_workspace(
             format!("there is a workspace `{name}` already; use it or choose another name"),
         ));
     };
-    let act = Act::WorkspaceCreated.name();
-    tx.audit((&by, it.caller.role), act, name.as_str()).await?;
+    tx.audit(&it.caller, Act::WorkspaceCreated, &name).await?;
     let row = tx.workspace(&id.0.to_string()).await?;
     let row = row.ok_or_else(|| Problem::not_found("workspace"))?;
     tx.commit().await?;
@@ -170,9 +168,8 @@ async fn evict_workspace(
 ) -> Result<StatusCode, Problem> {
     let (organisation, workspace) = (it.caller.organisation, it.workspace);
     let mut tx = app.database.evicting(organisation, workspace).await?;
-    let (by, act) = (it.caller.actor.to_string(), Act::WorkspaceEvicted.name());
-    let subject = workspace.0.to_string();
-    tx.audit((&by, it.caller.role), act, &subject).await?;
+    let act = Act::WorkspaceEvicted;
+    tx.audit(&it.caller, act, workspace.0).await?;
     tx.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }

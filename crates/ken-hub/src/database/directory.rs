@@ -9,8 +9,9 @@ use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
 use super::{Database, DatabaseError, OrganisationTx, Tenant};
+use crate::identity::audit::{Act, Who};
 use crate::identity::{OrganisationId, Role, WorkspaceId};
-use crate::world::{now, uuid};
+use crate::world::uuid_at;
 
 /// What an organisation or a workspace is called: `[a-z0-9][a-z0-9._-]{0,62}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,15 +112,16 @@ impl Database {
         &self,
         name: &Name,
     ) -> Result<Option<OrganisationId>, DatabaseError> {
-        let id = OrganisationId(uuid());
+        let id = OrganisationId(self.world().uuid());
         let mut transaction = self.organisation(id).await?;
+        let now = transaction.now();
         let made = sqlx::query(
             "INSERT INTO ken.organisations (id, name, created_at) VALUES ($1, $2, $3)
              ON CONFLICT (name) DO NOTHING",
         )
         .bind(id.0)
         .bind(name.as_str())
-        .bind(millis(now()))
+        .bind(millis(now))
         .execute(transaction.connection())
         .await?;
         transaction.commit().await?;
@@ -178,7 +180,8 @@ impl OrganisationTx {
         &mut self,
         name: &Name,
     ) -> Result<Option<WorkspaceId>, DatabaseError> {
-        let (organisation, id) = (self.id(), WorkspaceId(uuid()));
+        let (organisation, now) = (self.id(), self.now());
+        let id = WorkspaceId(uuid_at(now));
         let made = sqlx::query(
             "INSERT INTO ken.workspaces (organisation_id, id, name, created_at)
              VALUES ($1, $2, $3, $4) ON CONFLICT (organisation_id, name) DO NOTHING",
@@ -186,7 +189,7 @@ impl OrganisationTx {
         .bind(organisation.0)
         .bind(id.0)
         .bind(name.as_str())
-        .bind(millis(now()))
+        .bind(millis(now))
         .execute(self.connection())
         .await?;
         Ok((made.rows_affected() == 1).then_some(id))
@@ -232,12 +235,13 @@ impl OrganisationTx {
     /// Notes an act that concerns no single workspace.
     pub async fn audit(
         &mut self,
-        (by, role): (&str, Role),
-        act: &str,
-        subject: &str,
+        by: impl Into<Who<'_>>,
+        act: Act,
+        subject: impl fmt::Display,
     ) -> Result<(), DatabaseError> {
-        let key = self.id().0;
-        audit(self.connection(), key, (by, role), act, subject).await
+        let (key, now) = (self.id().0, self.now());
+        let line = Line::of(by.into(), act, &subject);
+        line.write(self.connection(), key, now).await
     }
 
     /// Returns up to `limit` acts before `before` that concern no single workspace, the latest first.
@@ -269,12 +273,13 @@ impl Tenant {
     /// Notes an act that concerns this workspace.
     pub async fn audit(
         &mut self,
-        (by, role): (&str, Role),
-        act: &str,
-        subject: &str,
+        by: impl Into<Who<'_>>,
+        act: Act,
+        subject: impl fmt::Display,
     ) -> Result<(), DatabaseError> {
-        let key = self.key();
-        audit(self.connection(), key, (by, role), act, subject).await
+        let (key, now) = (self.key(), self.now());
+        let line = Line::of(by.into(), act, &subject);
+        line.write(self.connection(), key, now).await
     }
 
     /// Returns up to `limit` acts before `before` that concern this workspace, the latest first.
@@ -288,24 +293,42 @@ impl Tenant {
     }
 }
 
-async fn audit(
-    connection: &mut PgConnection,
-    key: Uuid,
-    (by, role): (&str, Role),
-    act: &str,
-    subject: &str,
-) -> Result<(), DatabaseError> {
-    sqlx::query("INSERT INTO ken.audit VALUES ($1, $2, $3, $4, $5, $6, $7)")
-        .bind(key)
-        .bind(uuid())
-        .bind(millis(now()))
-        .bind(without_nul(by))
-        .bind(role.name())
-        .bind(without_nul(act))
-        .bind(without_nul(subject))
-        .execute(connection)
-        .await?;
-    Ok(())
+/// A line of the audit log that is to be written.
+struct Line {
+    by: String,
+    role: Role,
+    act: Act,
+    subject: String,
+}
+
+impl Line {
+    fn of(who: Who<'_>, act: Act, subject: &dyn fmt::Display) -> Self {
+        Self {
+            by: who.to_string(),
+            role: who.role(),
+            act,
+            subject: subject.to_string(),
+        }
+    }
+
+    async fn write(
+        self,
+        connection: &mut PgConnection,
+        key: Uuid,
+        now: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        sqlx::query("INSERT INTO ken.audit VALUES ($1, $2, $3, $4, $5, $6, $7)")
+            .bind(key)
+            .bind(uuid_at(now))
+            .bind(millis(now))
+            .bind(without_nul(&self.by))
+            .bind(self.role.name())
+            .bind(self.act.name())
+            .bind(without_nul(&self.subject))
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
 }
 
 async fn audited(

@@ -16,6 +16,7 @@ use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, PgConnection, PgPool, Row as _};
 
 use crate::identity::{OrganisationId, WorkspaceId};
+use crate::world::World;
 
 pub use directory::{Audited, Name, NameError, Organisation, Quotas, WorkspaceRow};
 pub(crate) use directory::{millis, timestamp, without_nul};
@@ -31,6 +32,8 @@ pub const ROLE: &str = "ken_app";
 #[derive(Clone, Debug)]
 pub struct Database {
     pool: PgPool,
+    /// Whose clock every transaction is told the time by.
+    world: World,
     /// Workspaces this process brings back at the moment.
     warming: Warming,
 }
@@ -100,11 +103,24 @@ impl Database {
             .map_err(DatabaseError::Connect)?;
         let database = Self {
             pool,
+            world: World::default(),
             warming: Warming::default(),
         };
         database.check_role().await?;
         migrate::check(&database.pool).await?;
         Ok(database)
+    }
+
+    /// Returns the same database with another clock.
+    #[must_use]
+    pub fn in_world(self, world: World) -> Self {
+        Self { world, ..self }
+    }
+
+    /// Returns the clock and the dice of whatever is done to it.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        &self.world
     }
 
     /// Brings the schema up to this build's version; returns the names of what was run.

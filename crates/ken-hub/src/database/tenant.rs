@@ -1,5 +1,6 @@
 //! Transactions that see one tenant.
 
+use ken_core::time::Timestamp;
 use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
@@ -18,6 +19,8 @@ pub struct Tenant {
     transaction: Transaction,
     organisation: OrganisationId,
     workspace: WorkspaceId,
+    /// When it began: the same for everything that is done in it.
+    now: Timestamp,
     /// Whether there may be something to be kept.
     wrote: bool,
 }
@@ -27,6 +30,7 @@ pub struct Tenant {
 pub struct OrganisationTx {
     transaction: Transaction,
     organisation: OrganisationId,
+    now: Timestamp,
 }
 
 /// Whether a workspace's entries are there.
@@ -81,6 +85,7 @@ impl Tenant {
             transaction,
             organisation,
             workspace,
+            now: database.world().now(),
             wrote: false,
         };
         match said.as_str() {
@@ -121,6 +126,12 @@ impl Tenant {
     /// Returns the connection, for a question that changes nothing.
     pub(crate) fn reading(&mut self) -> &mut PgConnection {
         self.transaction.connection()
+    }
+
+    /// Returns when the transaction began, by the database's one clock.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.now
     }
 
     /// Returns whose the workspace is.
@@ -171,12 +182,19 @@ impl OrganisationTx {
         Ok(Self {
             transaction,
             organisation,
+            now: database.world().now(),
         })
     }
 
     /// Returns the connection, to ask what no function here asks.
     pub fn connection(&mut self) -> &mut PgConnection {
         self.transaction.connection()
+    }
+
+    /// Returns when the transaction began, by the database's one clock.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.now
     }
 
     /// Returns which organisation is seen.

@@ -1,5 +1,7 @@
 //! The hub's own tokens: made by an admin, shown once, kept as a digest, ended by time or by an admin.
 
+use std::fmt;
+
 use ken_core::actor::Actor;
 use ken_core::time::Timestamp;
 use uuid::Uuid;
@@ -26,6 +28,13 @@ pub struct Token {
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
+}
+
+/// As the audit log names it: by its id, and by what it may do in whose name.
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}, {})", self.id, self.role, self.actor)
+    }
 }
 
 type Row = (

@@ -24,7 +24,6 @@ use tokio_util::sync::CancellationToken;
 use crate::api::{self, App};
 use crate::database::{self, Database, DatabaseError};
 use crate::identity::KeysError;
-use crate::world::World;
 use door::Door;
 pub use settings::Settings;
 
@@ -67,7 +66,7 @@ pub async fn open(settings: Settings) -> Result<App, ServeError> {
     let mut how = database::Settings::new(&settings.database);
     how.connections_max = settings.connections;
     let database = Database::connect(&how).await?;
-    Ok(App::new(database, settings, World::default())?)
+    Ok(App::new(database, settings)?)
 }
 
 /// Answers at `listener` until `shutdown` is cancelled: takes no more connections, lets what is under way finish within

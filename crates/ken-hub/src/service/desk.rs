@@ -51,10 +51,11 @@ impl Desk {
             let what = "workspace";
             return Err(Failure::NotFound { what, wanted });
         }
+        let tenant = database.tenant(caller.organisation, workspace).await?;
         Ok(Self {
-            tenant: database.tenant(caller.organisation, workspace).await?,
+            now: tenant.now(),
+            tenant,
             caller,
-            now: house.world.now(),
             house: house.clone(),
         })
     }
@@ -160,8 +161,7 @@ impl Desk {
 
     /// Writes down who did what, for whoever looks after the hub.
     pub(super) async fn audit(&mut self, act: Act, subject: &str) -> Result<(), Failure> {
-        let (by, role) = (self.caller.actor.to_string(), self.caller.role);
-        Ok(self.tenant.audit((&by, role), act.name(), subject).await?)
+        Ok(self.tenant.audit(&self.caller, act, subject).await?)
     }
 
     /// Writes drafts down in the name of `by`: the only way in for what the hub writes itself.

@@ -41,7 +41,7 @@ impl Desk {
         }
         let lines = notes.iter().map(line);
         let lines = lines.collect::<Result<Vec<String>, Failure>>()?;
-        Ok(self.tenant.note_run(id, &lines, self.now).await?)
+        Ok(self.tenant.note_run(id, &lines).await?)
     }
 
     /// Adds a note to an open run; returns how full it is now, nothing where it is not open.
@@ -50,7 +50,7 @@ impl Desk {
         id: &str,
         noted: &Noted,
     ) -> Result<Option<Fullness>, Failure> {
-        if !self.tenant.note_run(id, &[line(noted)?], noted.at).await? {
+        if !self.tenant.note_run(id, &[line(noted)?]).await? {
             return Ok(None);
         }
         let (notes, bytes) = self.tenant.count_notes(id).await?;

@@ -10,7 +10,6 @@ use sqlx::postgres::PgRow;
 use super::settle::parse;
 use super::{StoreError, column, event_id, uuid};
 use crate::database::{Tenant, millis, timestamp, without_nul};
-use crate::world::now;
 
 /// An event that waits.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,14 +25,14 @@ pub struct HeldEvent {
 impl Tenant {
     /// Keeps an event back; one that waits already goes on waiting as it is.
     pub async fn hold(&mut self, copy: &Recorded, why: &str, by: &str) -> Result<(), StoreError> {
-        let key = self.key();
+        let (key, now) = (self.key(), self.now());
         sqlx::query("INSERT INTO ken.held VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING")
             .bind(key)
             .bind(uuid(copy.event.id))
             .bind(copy.line())
             .bind(without_nul(why))
             .bind(without_nul(by))
-            .bind(millis(now()))
+            .bind(millis(now))
             .execute(self.connection())
             .await?;
         Ok(())

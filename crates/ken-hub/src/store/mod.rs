@@ -39,7 +39,7 @@ pub use held::HeldEvent;
 pub use log::{Logged, Page};
 pub use read::{After, ENTRIES_MAX, EVENTS_MAX};
 pub use runs::OpenRun;
-pub use search::{Elsewhere, Query};
+pub use search::{Elsewhere, Query, any_word};
 
 /// Why the store could not answer.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,6 @@ use sqlx::postgres::PgRow;
 
 use super::{StoreError, column};
 use crate::database::{Tenant, millis, timestamp, without_nul};
-use crate::world::now;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,29 +18,16 @@ pub struct OpenRun {
 impl Tenant {
     /// Opens a run; says `false` if there is one of that name.
     pub async fn open_run(&mut self, id: &str, by: &str) -> Result<bool, StoreError> {
-        let key = self.key();
+        let (key, now) = (self.key(), self.now());
         let made =
             sqlx::query("INSERT INTO ken.runs (workspace_id, id, by, opened_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING")
                 .bind(key)
                 .bind(without_nul(id))
                 .bind(without_nul(by))
-                .bind(millis(now()))
+                .bind(millis(now))
                 .execute(self.connection())
                 .await?;
         Ok(made.rows_affected() == 1)
-    }
-
-    /// Returns a run, held until this transaction ends, so that notes are numbered one after the other.
-    pub async fn run(&mut self, id: &str) -> Result<Option<OpenRun>, StoreError> {
-        let key = self.key();
-        let query = "SELECT id, by, opened_at, closed_at FROM ken.runs
-             WHERE workspace_id = $1 AND id = $2 FOR NO KEY UPDATE";
-        let row = sqlx::query(query)
-            .bind(key)
-            .bind(without_nul(id))
-            .fetch_optional(self.connection())
-            .await?;
-        row.as_ref().map(run).transpose()
     }
 
     /// Returns up to `limit` runs that are open and whose names do not begin so, the oldest first.
@@ -102,20 +88,15 @@ impl Tenant {
     }
 
     /// Adds notes to a run that is open; says `false` if it is not.
-    pub async fn note_run(
-        &mut self,
-        id: &str,
-        notes: &[String],
-        at: Timestamp,
-    ) -> Result<bool, StoreError> {
-        let key = self.key();
+    pub async fn note_run(&mut self, id: &str, notes: &[String]) -> Result<bool, StoreError> {
+        let (key, now) = (self.key(), self.now());
         // The row is held until this transaction ends, so that notes are numbered one after the other.
         let query = "UPDATE ken.runs SET noted_at = greatest(noted_at, $3)
              WHERE workspace_id = $1 AND id = $2 AND closed_at IS NULL";
         let open = sqlx::query(query)
             .bind(key)
             .bind(without_nul(id))
-            .bind(millis(at))
+            .bind(millis(now))
             .execute(self.connection())
             .await?;
         if open.rows_affected() == 0 {

@@ -129,6 +129,12 @@ pub struct Elsewhere {
     pub candidate: Candidate,
 }
 
+/// Returns what a text asks of a full-text index, any of its words; for measurements.
+#[doc(hidden)]
+pub fn any_word(text: &str) -> Result<String, StoreError> {
+    Asked::new(text).map(|asked| asked.any())
+}
+
 /// A question as the database is asked it.
 struct Asked {
     /// Each in quotes. They are letters and digits, so none of them can end the quotes it stands in.

@@ -12,7 +12,6 @@ use super::rows::{BETWEEN_PATHS, BETWEEN_TAGS, EntryRow, SearchRow, model};
 use super::settle::Settled;
 use super::{StoreError, uuid, uuids};
 use crate::database::{Tenant, millis};
-use crate::world::now;
 
 /// Writes events, subjects, entries and what a search reads, and moves the head.
 const WRITE: &str = "
@@ -150,6 +149,7 @@ impl Tenant {
         fewer: Fewer,
     ) -> Result<(), StoreError> {
         let (organisation, key) = (self.organisation().0, self.key());
+        let now = self.now();
         let (entries, found) = (&projection.entries, &projection.searchable);
         let texts =
             |read: fn(&EntryRow) -> &str| -> Vec<&str> { entries.iter().map(read).collect() };
@@ -204,7 +204,7 @@ impl Tenant {
             .bind(head)
             .bind(log.count() - fewer.events)
             .bind(log.bytes - fewer.bytes)
-            .bind(millis(now()))
+            .bind(millis(now))
             .bind(found.iter().map(|row| row.live).collect::<Vec<_>>())
             .execute(self.connection())
             .await?;

@@ -39,10 +39,11 @@ impl Place {
         });
         let settings = Settings::new(bare.url());
         let database = runtime.block_on(Database::connect(&settings)).unwrap();
+        let world = World::standing_at(Timestamp::from_millis(NOW));
+        let database = database.in_world(world.clone());
         let name = "acme".parse().unwrap();
         let made = runtime.block_on(database.create_organisation(&name));
         let organisation = made.unwrap().unwrap();
-        let world = World::standing_at(Timestamp::from_millis(NOW));
         let mut place = Self {
             runtime,
             database,

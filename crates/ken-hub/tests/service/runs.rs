@@ -12,6 +12,7 @@ use ken_core::run::exposure::Sight;
 use ken_core::run::written::same_claim;
 use ken_core::run::{Finding, How, Member, Note, Run, Witness};
 use ken_core::status::Status;
+use ken_core::time::Timestamp;
 use ken_hub::identity::Role;
 use ken_hub::service::{self, Briefing, Failure, NewRun, Observation};
 
@@ -374,6 +375,28 @@ fn runs_nobody_closed_are_closed_when_another_is_opened() {
         .act(&ada, async |desk| service::past_runs(desk).await)
         .unwrap();
     assert_eq!(past[0].closed.outcome, Outcome::Abandoned);
+}
+
+#[test]
+fn a_run_is_as_old_as_the_hubs_one_clock_says() {
+    let place = Place::new();
+    // Long before whatever the machine's clock says: what was written by that one would never be old.
+    let past = Timestamp::from_millis(1_000_000_000_000);
+    place.house.world.set(past);
+    open(&place, "R-old", &["agent:a"]);
+    place.later(25 * 60 * 60 * 1000);
+    open(&place, "R-new", &["agent:a"]);
+    let open = place
+        .act(&place.ada(), async |desk| service::open_runs(desk).await)
+        .unwrap();
+    let ids: Vec<&str> = open.iter().map(|run| run.id.as_str()).collect();
+    assert_eq!(ids, ["R-new"]);
+    let opened = format!(
+        "set ken.workspace = '{}'; select min(opened_at) from ken.runs",
+        place.workspace.0
+    );
+    let opened = place.bare.sql(&opened);
+    assert_eq!(opened.trim().lines().last(), Some("1000000000000"));
 }
 
 #[test]

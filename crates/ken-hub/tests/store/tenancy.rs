@@ -1,9 +1,9 @@
 //! Who sees what: nothing without a tenant, nothing of another's, and an audit log nobody edits.
 
 use ken_core::store::Store as _;
-use ken_core::time::Timestamp;
 use ken_hub::database::{Database, DatabaseError, Settings};
-use ken_hub::identity::{OrganisationId, Role, WorkspaceId};
+use ken_hub::identity::audit::{Act, Who};
+use ken_hub::identity::{OrganisationId, WorkspaceId};
 use ken_testkit::build::Scribe;
 use sqlx::Row as _;
 use uuid::Uuid;
@@ -22,8 +22,8 @@ fn fill(workspace: &Blocking, seed: u64) {
             tenant.append(copies).await?;
             tenant.hold(&waiting, "injection", "agent:x").await?;
             tenant.open_run("r1", "agent:x").await?;
-            tenant.note_run("r1", &["shown".to_owned()], Timestamp::default()).await?;
-            tenant.audit(("human:ann", Role::Admin), "workspace.made", "w").await?;
+            tenant.note_run("r1", &["shown".to_owned()]).await?;
+            tenant.audit(Who::Operator, Act::WorkspaceCreated, "w").await?;
             let key = tenant.workspace_id().0;
             for insert in [
                 "INSERT INTO ken.orders VALUES ($1, gen_random_uuid(), gen_random_uuid())",

@@ -47,19 +47,18 @@ fn a_held_event_is_not_in_the_log_until_it_is_released() {
 fn notes_of_a_run_are_kept_in_order_until_it_is_closed() {
     let world = World::new();
     let workspace = world.workspace("w");
-    let at = ken_core::time::Timestamp::from_millis(7);
     workspace
         .ask(async |tenant| {
-            assert!(!tenant.note_run("r", &["early".into()], at).await?);
+            assert!(!tenant.note_run("r", &["early".into()]).await?);
             assert!(tenant.open_run("r", "agent:x").await?);
             assert!(!tenant.open_run("r", "agent:y").await?);
-            assert!(tenant.note_run("r", &["a".into(), "b".into()], at).await?);
-            assert!(tenant.note_run("r", &["c".into()], at).await?);
+            assert!(tenant.note_run("r", &["a".into(), "b".into()]).await?);
+            assert!(tenant.note_run("r", &["c".into()]).await?);
             assert_eq!(tenant.run_notes("r").await?, ["a", "b", "c"]);
             assert_eq!(tenant.open_runs("I-", 10).await?.len(), 1);
             assert!(tenant.close_run("r").await?);
             assert!(!tenant.close_run("r").await?);
-            assert!(!tenant.note_run("r", &["late".into()], at).await?);
+            assert!(!tenant.note_run("r", &["late".into()]).await?);
             assert_eq!(tenant.run_notes("r").await?, [] as [String; 0]);
             assert_eq!(tenant.open_runs("I-", 10).await?, []);
             Ok(())

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ken_core::answer::Least;
 use ken_core::store::Filter;
-use ken_hub::store::Query;
+use ken_hub::store::{Query, any_word};
 use sqlx::Row as _;
 
 use super::super::fixture::said;
@@ -25,7 +25,7 @@ const LIMIT: u32 = 50;
 /// What the engine does anyway: the nearest and the best worded rows of one workspace, fused by rank. Neither BM25 nor coverage, no
 /// threshold, no policy, no transaction.
 const BARE: &str = "\
-with q as (select to_tsquery('ken.words', $3) as words, $2::halfvec(256) as near), \
+with q as (select $3::tsquery as words, $2::halfvec(256) as near), \
 knn as (select s.entry, row_number() over (order by s.vector <=> q.near) as place from ken.searchable s, q \
   where s.workspace_id = $1 order by s.vector <=> q.near limit 50), \
 fts as (select s.entry, row_number() over (order by ts_rank(s.words, q.words) desc) as place from ken.searchable s, q \
@@ -159,11 +159,11 @@ async fn prepare(world: &mut World, questions: &[Question]) -> Result<Vec<Bare>,
             .fetch_one(&mut world.owner)
             .await;
         let row = row.map_err(said("cannot take a vector"))?;
-        let words: Vec<&str> = question.text.split(' ').collect();
+        let words = any_word(&question.text).map_err(said("no words"))?;
         all.push(Bare {
             workspace: question.workspace.0,
             vector: row.try_get(0).map_err(said("no vector"))?,
-            words: words.join(" | "),
+            words,
         });
     }
     Ok(all)

@@ -116,10 +116,12 @@ async fn write(
             room(app, &mut tenant).await?;
         }
     }
-    let (by, count) = (it.caller.actor.to_string(), places.len() + holds.len());
-    let subject = format!("{count} events");
-    let act = Act::EventsPushed.name();
-    tenant.audit((&by, it.caller.role), act, &subject).await?;
+    let subject = match places.len() + holds.len() {
+        1 => "1 event".to_owned(),
+        count => format!("{count} events"),
+    };
+    let act = Act::EventsPushed;
+    tenant.audit(&it.caller, act, subject).await?;
     tenant.commit().await?;
     app.watch.grew(it.workspace);
     Ok(answers.into_iter().flatten().collect())
