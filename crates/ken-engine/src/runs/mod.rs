@@ -193,8 +193,13 @@ impl Engine {
         let ended = self.end_run_seen(&run.id, Seen::InPart, &Ending::abandoned(), by);
         match ended {
             Err(error) if matches!(error.kind(), Kind::User | Kind::Refused) => {
+                let store = Store::of(&self.place)?;
+                if !store.is_open(&run.id)? {
+                    // Somebody else ended it.
+                    return Ok(());
+                }
                 tracing::warn!(%error, "a run that nobody ended cannot be closed and is forgotten");
-                Store::of(&self.place)?.close(run)
+                store.close(run)
             }
             Err(error) => Err(error),
             Ok(_) => Ok(()),
