@@ -3,17 +3,22 @@
 //! Whether anything is relevant at all is decided before scores are blended: the best of a bad lot
 //! would otherwise look perfect. Finding candidates is the store's part, laying out the answer that of `surface`.
 
+mod beneath;
+mod judged;
 mod scorer;
 
 use crate::entry::Entry;
 use crate::facts::EntryFacts;
 use crate::id::EntryId;
-use crate::score::{Explained, Part, Role};
+use crate::score::{Explained, Role};
 use crate::store::Filter;
 use crate::surface::Finding;
 use crate::text::Tag;
+use crate::words::without_command;
 use serde::Deserialize;
 
+pub use beneath::beneath;
+pub use judged::{Against, Answer};
 pub use scorer::Scorer;
 
 /// From here on an entry's words alone answer a query a person typed: `cargo xtask eval` finds one in
@@ -22,9 +27,6 @@ pub const COVERAGE_RELEVANT: f64 = 0.4;
 
 /// From here on they answer somebody who did not ask: no unrelated question in two hundred.
 const COVERAGE_STRICT: f64 = 0.5;
-
-/// What is left of the score of an entry that was learnt elsewhere.
-const ELSEWHERE_DISCOUNT: f64 = 0.8;
 
 /// What is looked for, and for whom.
 #[derive(Clone, Debug, Default)]
@@ -133,6 +135,23 @@ pub struct Hit {
     pub explained: Explained,
 }
 
+impl Search {
+    /// Returns the search of a briefing: nobody asked for these entries by name, so only what surely fits is told.
+    ///
+    /// The verb a task begins with says what is done, not what it is done to, and no entry is about it.
+    #[must_use]
+    pub fn unasked(task: &str, paths: Vec<String>, role: Option<Role>, run: String) -> Self {
+        Self {
+            query: without_command(task).to_owned(),
+            paths,
+            role,
+            run: Some(run),
+            floor: Floor::Strict,
+            ..Self::default()
+        }
+    }
+}
+
 impl Floor {
     /// Returns how well an entry must answer to be shown: by its meaning or by its words.
     #[must_use]
@@ -158,20 +177,6 @@ impl Hit {
             score: self.explained.score,
             conflicts: &self.conflicts,
         }
-    }
-
-    /// Lowers the score of an entry that was learnt elsewhere and says so among its parts, under `name`.
-    #[must_use]
-    pub fn from_elsewhere(mut self, name: &'static str) -> Self {
-        let lost = self.explained.score * (ELSEWHERE_DISCOUNT - 1.0);
-        self.explained.parts.push(Part {
-            name,
-            value: 1.0,
-            weight: lost,
-            adds: lost,
-        });
-        self.explained.score += lost;
-        self
     }
 }
 

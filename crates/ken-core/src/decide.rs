@@ -38,7 +38,7 @@ pub use lessons::{after_gain, after_run, effects, find_again, reset_confidence, 
 pub use pairs::{
     LONGER_PERCENT, dismiss_pair, flag_contradiction, merge, resolve_contradiction, supersede,
 };
-pub use promote::{approve, keep, widen};
+pub use promote::{approve, check_reach, keep, widen};
 pub use propose::{CITATIONS_MAX, Proposal, SCHEMA_VERSION, propose};
 pub use revoke::revoke;
 pub use undo::undo;

@@ -5,7 +5,7 @@
 //! directly: it takes an [`Artifact`], which follows from the ledger alone, so that every clone makes the same bytes
 //! and can check a signature over them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::actor::Actor;
 use crate::canonical;
 use crate::content::{Content, Scope};
 use crate::entry::Entry;
-use crate::event::{Event, Merged, Origin, Proposed, Revised, ScopeChanged};
+use crate::event::{Event, Merged, Origin, Proposed, Reanchored, Revised, ScopeChanged};
 use crate::facts::{EntryFacts, Validity};
 use crate::id::{EntryId, EventId};
 use crate::kind::{Kind, Memory};
@@ -91,9 +91,19 @@ pub fn unfit(
     against: Option<EntryId>,
     to: Scope,
 ) -> Option<Unfit> {
-    if to <= entry.scope.value {
-        return Some(Unfit::NoFurther);
+    match to <= entry.scope.value {
+        true => Some(Unfit::NoFurther),
+        false => hindrance(entry, facts, against, to),
     }
+}
+
+/// Returns what speaks against `entry` reaching as far as `to`, whether it says it does or not.
+pub fn hindrance(
+    entry: &Entry,
+    facts: &EntryFacts,
+    against: Option<EntryId>,
+    to: Scope,
+) -> Option<Unfit> {
     if !entry.is_live() {
         return Some(Unfit::NotInUse);
     }
@@ -156,6 +166,51 @@ pub fn is_wording(id: EntryId, event: &Event) -> bool {
     event.get::<Proposed>().is_some()
         || event.get::<Revised>().is_some()
         || merged.is_some_and(|data| data.target == id)
+}
+
+/// Returns whether somebody who did not word it approved an entry as it reads now.
+///
+/// Following code that moved is no wording: whoever approved what it followed approved what it reads.
+pub fn is_approved<'a>(entry: &Entry, history: impl Iterator<Item = &'a Event>) -> bool {
+    if is_approved_outright(entry) {
+        return true;
+    }
+    let (mut moved, mut replaced) = (BTreeSet::new(), BTreeMap::new());
+    for event in history {
+        let merged = event.get::<Merged>().filter(|it| it.target == entry.id);
+        let replaces = match (event.get::<Reanchored>(), event.get::<Revised>(), merged) {
+            (Some(data), _, _) => {
+                moved.insert(event.id);
+                &data.replaces
+            }
+            (None, Some(data), _) => &data.replaces,
+            (None, None, Some(data)) => &data.replaces,
+            (None, None, None) => continue,
+        };
+        replaced.insert(event.id, replaces.as_slice());
+    }
+    // Everything from `from` back, through events that `passes` lets through.
+    let back = |from: &[EventId], passes: &dyn Fn(&EventId) -> bool| {
+        let (mut open, mut seen) = (from.to_vec(), BTreeSet::new());
+        while let Some(id) = open.pop() {
+            if seen.insert(id) && passes(&id) {
+                open.extend(replaced.get(&id).copied().unwrap_or_default());
+            }
+        }
+        seen
+    };
+    let mut words = back(&entry.revision, &|id| moved.contains(id));
+    words.retain(|id| !moved.contains(id));
+    let mut approvals = entry.approvals.iter();
+    !words.is_empty() && approvals.any(|it| words.is_subset(&back(&it.covers, &|_| true)))
+}
+
+/// Returns whether an approval names everything an entry's content follows from; where none does,
+/// [`is_approved`] has to look at the entry's history.
+pub fn is_approved_outright(entry: &Entry) -> bool {
+    let names_all = |read: &[EventId]| entry.revision.iter().all(|id| read.contains(id));
+    let mut approvals = entry.approvals.iter();
+    !entry.revision.is_empty() && approvals.any(|it| names_all(&it.covers))
 }
 
 /// Returns who worded an entry: they may not approve it.

@@ -82,10 +82,11 @@ impl Origin {
 }
 
 impl Source {
-    /// Returns whether an entry comes from here.
+    /// Returns whether an entry comes from here: of an author also what its conversations wrote, `agent:bot/7f3a` for
+    /// `agent:bot`.
     pub fn made(&self, entry: &Entry) -> bool {
         entry.created.as_ref().is_some_and(|created| match self {
-            Self::Author(author) => created.by == *author,
+            Self::Author(author) => author.covers(&created.by),
             Self::Origin(origin) => created.origin == *origin,
         })
     }

@@ -7,6 +7,7 @@
 //! Invariant: nothing here is random or depends on the clock; the same findings give the same page.
 
 mod block;
+mod portion;
 pub mod shares;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,7 @@ use crate::source::Source;
 use crate::status::Status;
 
 pub use block::{KNOWLEDGE_APPLIED, NOTHING_FOUND, between_marks, brief, context, inline, marked};
+pub use portion::Portion;
 
 /// Entries one agent is shown at most.
 pub const CAP: usize = 5;
@@ -166,6 +168,37 @@ impl Page {
             tokens,
         }
     }
+
+    /// Returns a page with nothing on it.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self {
+            tier: Tier::Full,
+            shown: Vec::new(),
+            left_out: Vec::new(),
+            tokens: 0,
+        }
+    }
+
+    /// Returns the entries on it, as shown.
+    pub fn ids(&self) -> Vec<EntryId> {
+        self.shown.iter().map(|it| it.id).collect()
+    }
+
+    /// Returns whether `beneath`, which was laid out in what `portion` left, is worth telling behind it: the best of it
+    /// may go beyond the budget only where nothing else is told.
+    pub fn admits(&self, beneath: &Self, left: Portion) -> bool {
+        let fits = self.shown.is_empty() || beneath.tokens <= left.budget;
+        fits && !beneath.shown.is_empty()
+    }
+
+    /// Returns it with what another page shows behind its own.
+    #[must_use]
+    pub fn followed_by(mut self, other: &Self) -> Self {
+        self.shown.extend(other.shown.iter().cloned());
+        self.tokens += other.tokens;
+        self
+    }
 }
 
 fn left_out(finding: &Finding<'_>, why: Reason) -> LeftOut {
@@ -249,7 +282,7 @@ fn by_category(findings: &[Finding<'_>]) -> Vec<usize> {
     first
 }
 
-/// Lets nobody fill an answer alone: whoever has had a full share comes after everybody else, and what comes from
+/// Lets nobody fill an answer alone, by whatever name below its own: whoever has had a full share comes after everybody else, and what comes from
 /// outside this workspace not at all. People share without limit.
 fn shared_out(findings: &[Finding<'_>], order: Vec<usize>, cap: usize) -> Vec<usize> {
     let most = (cap * SHARE_PERCENT / 100).max(1);
@@ -265,7 +298,7 @@ fn shared_out(findings: &[Finding<'_>], order: Vec<usize>, cap: usize) -> Vec<us
         let source = if foreign {
             Source::Origin(created.origin)
         } else {
-            Source::Author(created.by.clone())
+            Source::Author(created.by.family())
         };
         let count = filled.entry(source).or_default();
         *count += 1;

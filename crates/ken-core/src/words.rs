@@ -13,6 +13,41 @@ const STOP_WORDS: &[&str] = &[
     "were", "what", "who", "why", "will", "with", "would", "you", "your",
 ];
 
+/// Verbs a task begins with. They say what shall be done, not what it is done to; no entry is about them, and a word that
+/// no entry has speaks against all that are about the rest. Words that are things as well (`build`, `support`) stay.
+const COMMANDS: &[&str] = &[
+    "add",
+    "adjust",
+    "change",
+    "create",
+    "extend",
+    "fix",
+    "implement",
+    "improve",
+    "introduce",
+    "please",
+    "refactor",
+    "remove",
+    "rename",
+    "replace",
+    "rework",
+    "rewrite",
+    "update",
+];
+
+/// Returns a task without the verbs at its beginning that say what shall be done; its last word always stays.
+pub fn without_command(task: &str) -> &str {
+    let mut rest = task.trim();
+    while let Some((word, behind)) = rest.split_once(char::is_whitespace) {
+        let word = word.trim_end_matches([',', ':']).to_lowercase();
+        if COMMANDS.binary_search(&word.as_str()).is_err() {
+            break;
+        }
+        rest = behind.trim_start();
+    }
+    rest
+}
+
 /// Returns `text` with the parts of joined identifiers added and scripts without spaces spread.
 pub fn spread(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 4);
@@ -147,5 +182,26 @@ mod tests {
         assert_eq!(words("Retry retry RETRY"), ["retry 3"]);
         assert!(query_words("?!").is_empty());
         assert!(STOP_WORDS.is_sorted());
+    }
+
+    #[test]
+    fn a_task_is_about_what_stands_behind_its_verb() {
+        for (task, wanted) in [
+            ("add refunds", "refunds"),
+            (
+                "Please fix:\n the flaky login test ",
+                "the flaky login test",
+            ),
+            ("Add, rename and remove tags", "and remove tags"),
+            ("build fails on arm", "build fails on arm"),
+            ("add-on prices", "add-on prices"),
+            ("fix", "fix"),
+            ("please add", "add"),
+            ("refunds add fees", "refunds add fees"),
+            ("  ", ""),
+        ] {
+            assert_eq!(without_command(task), wanted, "{task}");
+        }
+        assert!(COMMANDS.is_sorted());
     }
 }

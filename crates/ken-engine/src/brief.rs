@@ -1,21 +1,17 @@
 //! The start of work: the norms that hold for what is in hand, and the few entries worth knowing.
 
-use std::collections::BTreeMap;
-
-use ken_core::answer::Hit;
-use ken_core::brief::{NORMS_MAX, deal, norms_for};
+use ken_core::brief::{Dealt, deal, norms_page, set_apart};
 use ken_core::id::EntryId;
-use ken_core::kind::{Memory, Prefix};
-use ken_core::run::blind::is_one_agents_word;
-use ken_core::run::{How, Offer};
+use ken_core::kind::Memory;
+use ken_core::run::How;
 use ken_core::store::{Filter, Store as _};
-use ken_core::surface::{Finding, Page, Tier};
+use ken_core::surface::Page;
 use tracing::field::Empty;
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::runs::Reader;
-use crate::search::{Answer, Portion, Search};
+use crate::search::{Answer, Portion, Search, laid_out, page_of};
 
 /// What somebody should know before they begin.
 #[derive(Clone, Debug)]
@@ -43,10 +39,7 @@ impl Engine {
         );
         let _in = span.enter();
         let mut known = self.search(search, progress)?;
-        let hits = &mut known.hits;
-        hits.retain(|hit| hit.entry.id.prefix() != Prefix::Norm);
-        let heard = hits.extract_if(.., |hit| is_one_agents_word(&hit.entry));
-        let unsaid = heard.map(|hit| hit.entry.id).collect();
+        let unsaid = set_apart(&mut known.hits);
         let norms = self.norms_for(&search.paths)?;
         self.note_health_quickly();
         span.record("hits", known.hits.len());
@@ -70,28 +63,22 @@ impl Engine {
         let Some(reader) = reader else {
             return Ok(brief.known.page(portion));
         };
-        let hits = brief.known.hits.iter().map(|hit| &hit.entry);
-        let offers: BTreeMap<EntryId, Offer> = self
-            .offers(reader, hits)?
-            .into_iter()
-            .map(|offer| (offer.entry, offer))
-            .collect();
-        let lay_out = |hits: &[Hit]| {
-            let findings: Vec<Finding<'_>> = hits.iter().map(Hit::as_finding).collect();
-            portion.page(&findings)
-        };
-        let (page, decided) = deal(&mut brief.known.hits, &offers, lay_out);
-        let norms: Vec<EntryId> = brief.norms.shown.iter().map(|it| it.id).collect();
-        self.note_shown(reader, &norms, How::Brief)?;
-        if offers.is_empty() {
-            let shown: Vec<EntryId> = page.shown.iter().map(|it| it.id).collect();
-            self.note_shown(reader, &shown, How::Brief)?;
-        }
-        let fitted = brief.known.hits.iter().map(|hit| hit.entry.id);
-        let fitted = fitted.filter(|id| !decided.contains(id));
-        let passed: Vec<EntryId> = fitted.chain(brief.unsaid.iter().copied()).collect();
-        let decided = decided.iter().filter_map(|id| offers.get(id).copied());
-        self.note_pushed(reader, decided.collect(), passed)?;
+        let Brief {
+            norms,
+            known,
+            unsaid,
+        } = brief;
+        let offers = self.offers(reader, known.hits.iter().map(|hit| &hit.entry))?;
+        let lay_out = |hits: &[_]| page_of(hits, portion);
+        let Dealt {
+            page,
+            shown,
+            offers,
+            passed,
+        } = deal(&mut known.hits, offers, unsaid, lay_out);
+        let told = [norms.ids(), shown].concat();
+        self.note_shown(reader, &told, How::Brief)?;
+        self.note_pushed(reader, offers, passed)?;
         Ok(page)
     }
 
@@ -102,22 +89,7 @@ impl Engine {
             ..Filter::default()
         };
         let workspace = self.workspace()?;
-        let norms = norms_for(self.index.list(&filter)?, &workspace, paths, self.now());
-        let findings: Vec<Finding<'_>> = norms
-            .iter()
-            .map(|(entry, facts)| Finding {
-                entry,
-                facts,
-                score: 0.0,
-                conflicts: &[],
-            })
-            .collect();
-        let portion = Portion {
-            cap: NORMS_MAX,
-            budget: usize::MAX,
-            tier: Some(Tier::Summary),
-            role: None,
-        };
-        Ok(portion.page(&findings))
+        let norms = self.index.list(&filter)?;
+        Ok(norms_page(norms, &workspace, paths, self.now(), laid_out))
     }
 }

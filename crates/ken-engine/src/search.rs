@@ -6,15 +6,13 @@
 mod asked;
 mod missed;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ken_core::answer::{Candidate, Near, Scorer, ThreadVisibility, sort};
+use ken_core::answer::{self, Against, Candidate, Near, Scorer, ThreadVisibility};
 use ken_core::id::EntryId;
-use ken_core::score::{Role, Withheld};
+use ken_core::score::Withheld;
 use ken_core::store::Store as _;
-use ken_core::surface::{Finding, Page, Room, Tier};
-use ken_core::workspace::Workspace;
+use ken_core::surface::{Finding, Page, Tier};
 use ken_index::{Embedder, IndexError, Query, Rung, Thresholds, count_tokens};
 use ken_ledger::layout::KEN_DIR;
 
@@ -29,6 +27,7 @@ use tracing::field::Empty;
 
 pub use asked::{Asked, from_error, from_file, from_words};
 pub use ken_core::answer::{Floor, Hit, Search};
+pub use ken_core::surface::Portion;
 pub use ken_index::Missed;
 
 /// Entries that are scored; more would not reach the first page.
@@ -45,39 +44,23 @@ pub struct Answer {
     pub withheld: Vec<(EntryId, Withheld)>,
 }
 
-/// How much of an answer is wanted.
-#[derive(Clone, Copy, Debug)]
-pub struct Portion {
-    /// Entries at most.
-    pub cap: usize,
-    /// Tokens that should do.
-    pub budget: usize,
-    /// `None` lets the answer decide.
-    pub tier: Option<Tier>,
-    pub role: Option<Role>,
+/// Lays findings out, best first.
+pub(crate) fn laid_out(findings: &[Finding<'_>], portion: Portion) -> Page {
+    let folder = format!("{KEN_DIR}/{ENTRIES_DIR}");
+    Page::of(findings, &portion.room(&folder, &count_tokens))
 }
 
-impl Portion {
-    /// Lays findings out, best first.
-    pub(crate) fn page(self, findings: &[Finding<'_>]) -> Page {
-        let room = Room {
-            cap: self.cap,
-            budget: self.budget,
-            tier: self.tier,
-            role: self.role,
-            folder: &format!("{KEN_DIR}/{ENTRIES_DIR}"),
-            tokens: &count_tokens,
-        };
-        Page::of(findings, &room)
-    }
+/// Lays hits out, best first.
+pub(crate) fn page_of(hits: &[Hit], portion: Portion) -> Page {
+    let findings: Vec<Finding<'_>> = hits.iter().map(Hit::as_finding).collect();
+    laid_out(&findings, portion)
 }
 
 impl Answer {
     /// Lays the hits out, as much of them as is wanted.
     #[must_use]
     pub fn page(&self, portion: Portion) -> Page {
-        let findings: Vec<Finding<'_>> = self.hits.iter().map(Hit::as_finding).collect();
-        portion.page(&findings)
+        page_of(&self.hits, portion)
     }
 
     /// Returns how many tokens all hits would take in full.
@@ -127,11 +110,16 @@ impl Engine {
             now: self.now(),
             beside: found.iter().map(|it| it.entry.id).collect(),
         };
-        let mut answer = Answer::of(serving.rung(), &scorer, found);
-        self.bring_opponents(&mut answer, &mut scorer, &workspace)?;
-        span.record("hits", answer.hits.len());
-        span.record("withheld", answer.withheld.len());
-        Ok(answer)
+        let mut answer = answer::Answer::of(&scorer, found);
+        self.bring_opponents(&mut answer, &mut scorer)?;
+        let answer::Answer { hits, withheld } = answer;
+        span.record("hits", hits.len());
+        span.record("withheld", withheld.len());
+        Ok(Answer {
+            served_by: serving.rung(),
+            hits,
+            withheld,
+        })
     }
 
     /// Returns who is shown what belongs to a thread; asked only where something found does.
@@ -184,70 +172,26 @@ impl Engine {
     /// Names the entries that contradict a hit and brings along those the search did not find.
     fn bring_opponents(
         &mut self,
-        answer: &mut Answer,
+        answer: &mut answer::Answer,
         scorer: &mut Scorer<'_>,
-        workspace: &Workspace,
     ) -> Result<(), Error> {
-        let open = workspace.open_contradictions();
-        let mut linked = self
-            .index
-            .contradicting(answer.hits.iter().map(|hit| hit.entry.id))?;
-        let mut missing = BTreeSet::new();
-        for hit in &mut answer.hits {
-            let mut against = linked.remove(&hit.entry.id).unwrap_or_default();
-            against.extend(open.get(&hit.entry.id).into_iter().flatten());
-            hit.conflicts = against.into_iter().collect();
-            missing.extend(hit.conflicts.iter().copied());
+        let hits = answer.hits.iter().map(|hit| hit.entry.id);
+        let mut against: Against = self.index.contradicting(hits.clone())?;
+        let open = scorer.workspace.open_contradictions();
+        for id in hits {
+            if let Some(others) = open.get(&id) {
+                against.entry(id).or_default().extend(others);
+            }
         }
-        missing.retain(|id| {
-            let withheld = answer.withheld.iter().any(|(it, _)| it == id);
-            answer.hit(*id).is_none() && !withheld
-        });
+        let missing = answer.missing(&against);
         let mut opponents = Vec::with_capacity(missing.len());
         for id in missing {
             opponents.extend(self.index.entry(id)?);
         }
         scorer.validity.extend(self.validity_of(&opponents)?);
-        for entry in opponents {
-            let against = answer.hits.iter();
-            let against = against.filter(|hit| hit.conflicts.contains(&entry.id));
-            let against = against.map(|hit| hit.entry.id).collect();
-            answer.add(scorer.judge(Candidate::beside(entry)), against);
-        }
-        answer.keep_eligible_conflicts();
-        sort(&mut answer.hits);
+        answer.add(scorer, opponents.into_iter().map(Candidate::beside));
+        answer.oppose(&against);
         Ok(())
-    }
-}
-
-impl Answer {
-    /// Returns what may be shown of what was found, in no order.
-    fn of(served_by: Rung, scorer: &Scorer<'_>, found: Vec<Candidate>) -> Self {
-        let mut answer = Self {
-            served_by,
-            hits: Vec::new(),
-            withheld: Vec::new(),
-        };
-        for candidate in found {
-            answer.add(scorer.judge(candidate), Vec::new());
-        }
-        answer
-    }
-
-    /// Adds what was judged to the hits, or to what is withheld.
-    fn add(&mut self, judged: Result<Hit, (EntryId, Withheld)>, conflicts: Vec<EntryId>) {
-        match judged {
-            Ok(hit) => self.hits.push(Hit { conflicts, ..hit }),
-            Err(withheld) => self.withheld.push(withheld),
-        }
-    }
-
-    /// Forgets opponents that are not shown to anybody: a rejected claim contradicts nothing.
-    fn keep_eligible_conflicts(&mut self) {
-        let there: BTreeSet<EntryId> = self.hits.iter().map(|hit| hit.entry.id).collect();
-        for hit in &mut self.hits {
-            hit.conflicts.retain(|id| there.contains(id));
-        }
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) enum ScanMode {
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("source").required(true).args(["author", "origin"]))]
 pub(crate) struct RevokeArgs {
-    /// Everything this author made: agent:NAME, peer:NAME …
+    /// Everything this author made, its conversations (agent:NAME/…) included: agent:NAME, peer:NAME …
     #[arg(long, value_name = "ACTOR")]
     pub(crate) author: Option<Actor>,
     /// Everything that came from there

@@ -60,11 +60,10 @@ impl Beside {
     }
 
     /// Returns `page` with what was added behind it; each line of that says that it is from elsewhere.
-    pub(crate) fn beside(&self, mut page: Page) -> Page {
-        if let Some(it) = &self.overlay {
-            page.shown.extend(it.page.shown.iter().cloned());
-            page.tokens += it.page.tokens;
+    pub(crate) fn beside(&self, page: Page) -> Page {
+        match &self.overlay {
+            Some(it) => page.followed_by(&it.page),
+            None => page,
         }
-        page
     }
 }

@@ -7,12 +7,11 @@ mod global;
 use ken_core::entry::Entry;
 use ken_core::id::EntryId;
 use ken_core::run::How;
-use ken_core::score::Role;
 use ken_core::surface::{self, Page};
 use ken_core::time::Date;
 use ken_engine::brief::Brief;
 use ken_engine::runs::Reader;
-use ken_engine::search::{self, Answer, Floor, Portion, Search};
+use ken_engine::search::{Answer, Portion, Search};
 use ken_engine::usage::{Answered, Asked};
 use ken_engine::{Engine, Error};
 
@@ -139,18 +138,6 @@ pub(crate) fn find<T>(
     }
     let entry = found?;
     tell(engine, entry)
-}
-
-/// Returns the search of a briefing: nobody asked for these entries by name, so only what surely fits is told.
-pub(crate) fn unasked(asked: search::Asked, role: Option<Role>, run: String) -> Search {
-    Search {
-        query: asked.text,
-        paths: asked.paths,
-        role,
-        run: Some(run),
-        floor: Floor::Strict,
-        ..Search::default()
-    }
 }
 
 impl Asker<'_> {

@@ -1,12 +1,12 @@
 //! `ken brief`: what to know before work begins, for an agent to read.
 
-use ken_core::surface::{CAP, Shown};
-use ken_engine::search::Portion;
+use ken_core::surface::Shown;
+use ken_engine::search::{Portion, Search};
 use serde::Serialize;
 
 use super::{Session, hand};
 use crate::args::BriefArgs;
-use crate::asking::{Asker, unasked};
+use crate::asking::Asker;
 use crate::failure::{Exit, Failure};
 use crate::print::progress::Progress;
 
@@ -27,10 +27,9 @@ struct BriefObject<'a> {
 pub(super) fn run(session: &mut Session<'_>, args: &BriefArgs) -> Result<Exit, Failure> {
     let role = args.role.map(|asker| asker.role());
     let portion = Portion {
-        cap: CAP,
         budget: args.budget,
-        tier: None,
         role,
+        ..Portion::default()
     };
     let start = session.surroundings.start.clone();
     let progress = Progress::start(session.printer, "reading entries", None);
@@ -46,7 +45,7 @@ pub(super) fn run(session: &mut Session<'_>, args: &BriefArgs) -> Result<Exit, F
             surroundings: &surroundings,
             reader: reader.as_ref(),
         };
-        let search = unasked(asked, role, run);
+        let search = Search::unasked(&asked.text, asked.paths, role, run);
         progress
             .during(|it| asker.brief(engine, search, portion, &mut |at, all| it.come_to(at, all)))
     })?;

@@ -3,13 +3,12 @@
 use ken_core::id::EntryId;
 use ken_core::run::How;
 use ken_core::store::Filter;
-use ken_core::surface::{BUDGET, CAP};
-use ken_engine::search::{Asked, Portion};
+use ken_engine::search::{Asked, Portion, Search};
 use ken_mcp::ask::BriefAsk;
 use ken_mcp::words;
 
 use super::Desk;
-use crate::asking::{Asker, unasked};
+use crate::asking::Asker;
 use crate::failure::Failure;
 
 /// Entries the list has at most; what is beyond is found by searching.
@@ -29,17 +28,12 @@ pub(super) fn brief(desk: &mut Desk<'_>, ask: &BriefAsk) -> Result<String, Failu
             paths: desk.engine.paths_in_hand(),
         },
     };
-    let asked = Asked {
-        text: format!("{} {}", ask.task, in_hand.text).trim().to_owned(),
-        paths: in_hand.paths,
-    };
+    let task = format!("{} {}", ask.task, in_hand.text);
     let portion = Portion {
-        cap: CAP,
-        budget: BUDGET,
-        tier: None,
         role: ask.role,
+        ..Portion::default()
     };
-    let search = unasked(asked, ask.role, desk.run());
+    let search = Search::unasked(&task, in_hand.paths, ask.role, desk.run());
     let asker = Asker {
         surroundings: desk.surroundings,
         reader: Some(desk.reader),

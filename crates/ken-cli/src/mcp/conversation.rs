@@ -96,7 +96,7 @@ impl Conversations {
         {
             return Ok(run.clone());
         }
-        let run = match engine.conversation_of(agent, None)? {
+        let run = match engine.only_conversation_of(agent)? {
             Some(only) => only,
             None => engine.converse(agent, &self.own, Witness::Nobody)?.id,
         };

@@ -162,6 +162,38 @@ fn scp_03_c10_what_other_projects_know_stands_below_labelled_and_discounted() {
 }
 
 #[test]
+fn scp_03_what_other_projects_know_never_scores_above_what_was_verified_here() {
+    let (one, other, _) = two();
+    let id = proven(&one, CENTS);
+    let _ = promote(&one, &id, &["--anyway"]).success();
+    let own = lesson(
+        &other,
+        "Rounding in the money service loses a few cents a day at most",
+    );
+    for by in ["human:bob", "human:eve"] {
+        let _ = other.run(["confirm", &own, "--by", by]).success();
+    }
+    let found = other.run([
+        "search",
+        "amounts of money are integers in cents",
+        "--mean",
+        "--format",
+        "json",
+    ]);
+    let found = found.success().json();
+    let local = &found["results"][0];
+    assert_eq!(local["entry"]["status"]["value"], "verified", "{found}");
+    let score = |it: &serde_json::Value| it["score"].as_f64().expect("a score");
+    let global = &found["global"][0];
+    assert!(score(global) < score(local), "{found}");
+    let parts = global["signals"]["parts"].as_array().expect("parts");
+    assert!(
+        parts.iter().any(|it| it["name"] == "below local"),
+        "{parts:?}"
+    );
+}
+
+#[test]
 fn scp_03_a_project_is_not_told_its_own_lesson_twice() {
     let (one, _, _) = two();
     let id = proven(&one, CENTS);

@@ -65,6 +65,42 @@ fn inj_15_the_block_says_when_there_is_nothing() {
 }
 
 #[test]
+fn a_briefing_is_about_what_stands_behind_the_verb_of_a_task() {
+    let env = plain();
+    let id = lesson(&env, "Refunds below one euro are refused by the bank.");
+    for task in ["add refunds", "Please fix refunds", "refunds"] {
+        let briefing = env.run(["brief", task]).success().stdout;
+        assert!(briefing.contains(&format!("[{id}]")), "{task}: {briefing}");
+    }
+}
+
+#[test]
+fn a_briefing_that_knows_nothing_says_how_to_ask_and_wants_no_report_of_it() {
+    let env = plain();
+    let _ = lesson(&env, CHARGED);
+    insta::assert_snapshot!(env.run(["brief", "bake bread"]), @"
+    exit: 0
+    ----- stdout -----
+    ## Knowledge Context
+    checked knowledge base, no relevant entries found
+    A briefing tells only what surely fits the task and the files in hand. `ken search` with words of your own, or `ken_search`, finds more.
+    ");
+    let _ = norm(&env, "Name the ticket in a commit.", "src");
+    let briefing = env
+        .run(["brief", "bake bread", "--paths", "src/pay.rs"])
+        .success()
+        .stdout;
+    let (marked, rest) = briefing.rsplit_once("</knowledge-").expect("a norm");
+    assert!(marked.contains("Name the ticket"), "{briefing}");
+    assert!(
+        !marked.contains("no relevant entries"),
+        "a norm is one: {briefing}"
+    );
+    assert!(rest.contains("Beside the norms: checked knowledge base, no relevant entries found\n"));
+    assert!(rest.contains("## Knowledge Applied"), "{briefing}");
+}
+
+#[test]
 fn inj_07_inj_16_inj_22_spk_07_spk_09_a_briefing_has_norms_knowledge_and_how_to_report() {
     let (env, _) = shop();
     let _ = norm(&env, "Name the ticket in a commit.", "src");

@@ -8,7 +8,7 @@ use crate::entry::Entry;
 use crate::event::{ApprovalGranted, Body, ScopeChanged};
 use crate::facts::EntryFacts;
 use crate::id::EntryId;
-use crate::promotion::{Artifact, unfit};
+use crate::promotion::{Artifact, Unfit, hindrance, unfit};
 use crate::text::Note;
 
 use super::{Draft, Refusal, about, person_needed, writable};
@@ -23,15 +23,32 @@ pub fn widen(
     overridden: Option<&Actor>,
 ) -> Result<Draft, Refusal> {
     writable(entry)?;
-    if let Some(why) = unfit(entry, facts, against, to) {
-        let by = overridden.filter(|_| why.may_be_overridden());
-        let entry = entry.id;
-        let by = by.ok_or(Refusal::Unfit { entry, why })?;
-        person_needed("promoting what has not proven itself", by)?;
-    }
+    overcome(entry, unfit(entry, facts, against, to), overridden)?;
     let replaces = entry.scope.heads.clone();
     let body = Body::ScopeChanged(ScopeChanged { to, replaces });
     Ok(about(entry, body))
+}
+
+/// Refuses to let an entry reach as far as it says it does; `overridden` as in [`widen`].
+pub fn check_reach(
+    entry: &Entry,
+    facts: &EntryFacts,
+    against: Option<EntryId>,
+    overridden: Option<&Actor>,
+) -> Result<(), Refusal> {
+    let why = hindrance(entry, facts, against, entry.scope.value);
+    overcome(entry, why, overridden)
+}
+
+/// Refuses for a reason, unless a person takes it upon themselves and may.
+fn overcome(entry: &Entry, why: Option<Unfit>, overridden: Option<&Actor>) -> Result<(), Refusal> {
+    let Some(why) = why else {
+        return Ok(());
+    };
+    let by = overridden.filter(|_| why.may_be_overridden());
+    let entry = entry.id;
+    let by = by.ok_or(Refusal::Unfit { entry, why })?;
+    person_needed("promoting what has not proven itself", by)
 }
 
 /// Says that an entry reaches no further than it does: a person looked at it and decided so.

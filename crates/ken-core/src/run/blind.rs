@@ -2,13 +2,14 @@
 //!
 //! Chance decides, and chance is a hash: the same run asks twice and gets the same answer, on any machine.
 
-use super::Offer;
+use super::{Manner, Offer, Run};
 use crate::actor::Actor;
 use crate::citation::{Citation, EvidenceType};
 use crate::entry::Entry;
 use crate::event::{Arm, Origin, Overlay};
 use crate::id::EntryId;
 use crate::kind::{Kind, Memory};
+use crate::review::ReviewPolicy;
 
 /// Keeps these hashes apart from any other use of the hash.
 const DOMAIN: &[u8] = b"ken blind share 1";
@@ -39,6 +40,35 @@ pub fn is_one_agents_word(entry: &Entry) -> bool {
     };
     let found = &entry.confirmation;
     entry.citations.iter().all(is_its_own) && found.independent + found.manual == 0
+}
+
+/// Decides for each of `entries` whether `agent`, who works in `run`, is given it.
+///
+/// Nothing is decided outside a run that somebody opened, where nobody would learn anything from it, nor about people.
+pub fn offers<'e>(
+    run: &Run,
+    agent: &Actor,
+    policy: ReviewPolicy,
+    entries: impl Iterator<Item = &'e Entry>,
+) -> Vec<Offer> {
+    if run.manner != Manner::Explicit || agent.is_human() {
+        return Vec::new();
+    }
+    let all = run.agents.keys().filter(|it| !it.is_human());
+    let all: Vec<Actor> = all.cloned().collect();
+    let decided = entries.map(|entry| {
+        let share = share_milli(entry, policy);
+        offer(entry.id, &run.id, agent, &all, share)
+    });
+    decided.collect()
+}
+
+/// Returns the share of agents an entry is kept from.
+fn share_milli(entry: &Entry, policy: ReviewPolicy) -> u16 {
+    match may_be_withheld(entry) {
+        true => policy.share_milli(entry.since_confirmation(), entry.tallies.worth()),
+        false => 0,
+    }
 }
 
 /// Decides for one agent whether an entry is withheld; `all` are the agents of the run it would go to.

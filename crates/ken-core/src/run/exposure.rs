@@ -11,6 +11,9 @@ use crate::actor::Actor;
 use crate::event::Provenance;
 use crate::id::EntryId;
 
+/// The line of who may have seen everything.
+const EVERYTHING: &str = "*";
+
 /// What an agent had seen, itself or through those that told it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sight {
@@ -23,6 +26,27 @@ impl Sight {
     pub fn add(&mut self, other: Self) {
         self.entries.extend(other.entries);
         self.everything |= other.everything;
+    }
+
+    /// Returns it as it is kept: a line for each entry, and one for everything.
+    pub fn to_lines(&self) -> Vec<String> {
+        let everything = self.everything.then(|| EVERYTHING.to_owned());
+        let entries = self.entries.iter().map(ToString::to_string);
+        everything.into_iter().chain(entries).collect()
+    }
+
+    /// Reads it back; a line that cannot be read may name any entry.
+    pub fn of_lines<'l>(lines: impl IntoIterator<Item = &'l str>) -> Self {
+        let mut sight = Self::default();
+        for line in lines {
+            match line.parse::<EntryId>() {
+                Ok(id) => {
+                    sight.entries.insert(id);
+                }
+                Err(_) => sight.everything = true,
+            }
+        }
+        sight
     }
 
     /// Returns whether one of `entries`, which all say the same, was seen.

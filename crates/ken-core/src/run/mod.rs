@@ -4,7 +4,7 @@
 //! a finding came about ([`exposure`]), from whom entries are withheld ([`blind`]) and, at the end, what
 //! becomes of the entries it touched ([`close`]) and of findings that are new ([`accumulate`]). Nobody is asked
 //! again: what follows is written down ([`written`]). [`known`] says what somebody is told who records what is
-//! known already, [`name`] what runs are called.
+//! known already, [`name`] what runs are called, [`reader`] who is given entries and which note says so.
 
 pub mod accumulate;
 pub mod blind;
@@ -12,24 +12,31 @@ pub mod close;
 pub mod exposure;
 pub mod known;
 pub mod name;
+pub mod reader;
 pub mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::actor::Actor;
+use crate::actor::{Actor, Role};
 use crate::anchor::Anchor;
 use crate::event::{Arm, Outcome};
 use crate::id::EntryId;
 use crate::text::{Note as Words, Statement, Step, Tag};
-use crate::time::Timestamp;
+use crate::time::{DAY_MS, Timestamp};
 
 /// Agents a run may have.
 pub const AGENTS_MAX: usize = 64;
 
 /// Findings an agent may report in one run.
 pub const FINDINGS_MAX: usize = 256;
+
+/// Milliseconds after its last note when a run that nobody closed counts as abandoned.
+pub const ABANDONED_AFTER_MS: u64 = DAY_MS;
+
+/// Milliseconds for which it is remembered what a session saw: longer than any lasts.
+pub const SESSION_KEPT_MS: u64 = 90 * DAY_MS;
 
 /// One thing that happened in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -272,6 +279,22 @@ pub struct Agent {
     /// Who told what it found, people left out: where that is not the agent itself, it is no word of its own.
     pub voices: BTreeSet<Actor>,
     pub outcome: Option<Outcome>,
+}
+
+impl Noted {
+    /// Reads a note as it was kept; what is no note, or none this build knows, is a gap.
+    pub fn read(line: &[u8]) -> Self {
+        serde_json::from_slice(line).unwrap_or_else(|_| Self::gap())
+    }
+
+    /// Returns the note that stands for one that cannot be read.
+    pub fn gap() -> Self {
+        Self {
+            at: Timestamp::default(),
+            by: Actor::from_claim(Role::Agent, ""),
+            note: Note::Gap,
+        }
+    }
 }
 
 impl Run {

@@ -297,3 +297,28 @@ fn what_had_no_room_was_not_seen() {
     assert_eq!(provenance(&run, "a"), Provenance::Independent);
     assert!(run.agents[&actor("a")].touched().any(|id| id == entry()));
 }
+
+#[test]
+fn what_a_session_saw_reads_back_and_what_cannot_be_read_may_be_any_entry() {
+    for everything in [false, true] {
+        let sight = Sight {
+            entries: BTreeSet::from([entry(), "N-00000002".parse().unwrap()]),
+            everything,
+        };
+        let lines = sight.to_lines();
+        assert_eq!(lines.len(), 2 + usize::from(everything));
+        assert_eq!(Sight::of_lines(lines.iter().map(String::as_str)), sight);
+    }
+    assert_eq!(Sight::of_lines([]), Sight::default());
+    assert!(Sight::of_lines(["L-00000001", "of a newer ken"]).everything);
+}
+
+#[test]
+fn a_note_reads_back_and_what_is_none_is_a_gap() {
+    let note = noted(shown("a", How::Pull));
+    let line = serde_json::to_vec(&note).unwrap();
+    assert_eq!(Noted::read(&line), note);
+    for bad in [&line[..9], b"", b"{\"note\":\"of a newer ken\"}", b"\xff"] {
+        assert_eq!(Noted::read(bad).note, Note::Gap);
+    }
+}

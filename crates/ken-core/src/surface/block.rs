@@ -31,6 +31,11 @@ Experiments (S-…): one answers your question where technology, constraints and
 Adopt it with its ID and a word why. Where it answers a part, adopt that part and name the gap; what it answers only in passing counts for less, so say so.
 ";
 
+/// Said where a briefing knows nothing: it leaves out what only may fit.
+const ASK_YOURSELF: &str = "\
+A briefing tells only what surely fits the task and the files in hand. `ken search` with words of your own, or `ken_search`, finds more.
+";
+
 /// Characters of an entry's text at [`Tier::Standard`].
 const PREVIEW_CHARS: usize = 200;
 
@@ -43,17 +48,28 @@ pub fn context(page: &Page, served_by: &str) -> String {
 }
 
 /// Returns the block for the start of work: the norms that hold, what is known, and how to report.
+///
+/// Nobody asked for these entries by name, so only what surely fits is told, and where that is nothing, how to ask.
 pub fn brief(norms: &Page, known: &Page, served_by: &str) -> String {
     let mut body = String::new();
     if !norms.shown.is_empty() {
         let _ = write!(body, "norms:\n{}", entries(norms));
     }
-    if known.shown.is_empty() {
-        let _ = writeln!(body, "{NOTHING_FOUND}");
-    } else {
+    let is_known = !known.shown.is_empty();
+    if is_known {
         let _ = write!(body, "known:\n{}", entries(known));
     }
-    let block = marked(&body, served_by);
+    let mut block = marked(&body, served_by);
+    if !is_known {
+        // Of norms nobody searched: the sentence is about all other entries.
+        if !body.is_empty() {
+            let _ = writeln!(block, "Beside the norms: {NOTHING_FOUND}");
+        }
+        block.push_str(ASK_YOURSELF);
+    }
+    if body.is_empty() {
+        return block;
+    }
     let has_spike = known.shown.iter().any(|it| it.id.prefix() == Prefix::Spike);
     let spikes = if has_spike { SPIKE_RULES } else { "" };
     format!(

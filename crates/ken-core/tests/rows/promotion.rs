@@ -7,14 +7,15 @@ use ken_core::decide::{self, Refusal};
 use ken_core::entry::Entry;
 use ken_core::event::{
     ApprovalGranted, Body, Channel, Confirmed, Event, Origin, Provenance, QuarantineLifted,
-    Recorded, Revised, ScopeChanged,
+    Reanchored, Recorded, Revised, ScopeChanged,
 };
 use ken_core::facts::{Beta, EntryFacts, Validity};
 use ken_core::fold::fold_entry;
 use ken_core::id::{EntryId, EventId};
 use ken_core::kind::Kind;
 use ken_core::promotion::{
-    Artifact, CONFIDENCE_MIN, PROVEN_MEAN, Unfit, exported, origin_of_copy, unfit,
+    Artifact, CONFIDENCE_MIN, PROVEN_MEAN, Unfit, exported, is_approved, is_approved_outright,
+    origin_of_copy, unfit,
 };
 use ken_core::score::{Boosts, Draw, Match, Signals, Weights};
 use ken_core::status::Status;
@@ -114,6 +115,91 @@ fn gat_09_an_approval_covers_the_wording_it_names_and_no_later_one() {
     assert!(!fold(id, &copies).is_live(), "her own words");
     copies.push(approval(&mut scribe, "human:bob", id, &reworded.revision));
     assert!(fold(id, &copies).is_live());
+}
+
+/// A lesson an agent wrote, and one who tells what happens to it.
+fn learnt() -> (Scribe, EntryId, Vec<Recorded>) {
+    let mut scribe = Scribe::new(9);
+    scribe.by("agent:codex/1");
+    let (id, copy) = scribe.propose("Retry a payment once");
+    (scribe, id, vec![copy])
+}
+
+fn reanchored(scribe: &mut Scribe, entry: EntryId, replaces: &[EventId]) -> Recorded {
+    scribe.by("agent:mover");
+    let body = Body::Reanchored(Reanchored {
+        evidence: Vec::new(),
+        replaces: replaces.to_vec(),
+    });
+    scribe.about(entry, body)
+}
+
+fn reworded(scribe: &mut Scribe, entry: EntryId, replaces: &[EventId]) -> Recorded {
+    scribe.by("agent:codex/1");
+    let body = Body::Revised(Revised {
+        changes: ken_core::content::Changes {
+            statement: Some("Retry a payment twice".parse().unwrap()),
+            ..Default::default()
+        },
+        replaces: replaces.to_vec(),
+        channel: Channel::Command,
+        reason: None,
+        origin: None,
+    });
+    scribe.about(entry, body)
+}
+
+fn approved(id: EntryId, copies: &[Recorded]) -> (bool, bool) {
+    let entry = fold(id, copies);
+    let events = copies.iter().map(|it| &it.event);
+    (is_approved_outright(&entry), is_approved(&entry, events))
+}
+
+#[test]
+fn scp_following_code_that_moved_needs_no_new_approval_and_a_new_wording_does() {
+    let (mut scribe, id, mut copies) = learnt();
+    let first = fold(id, &copies).revision;
+    assert_eq!(approved(id, &copies), (false, false));
+    copies.push(approval(&mut scribe, "human:bob", id, &first));
+    assert_eq!(approved(id, &copies), (true, true));
+    // One that follows it, one that was made beside that, one that follows both.
+    copies.push(reanchored(&mut scribe, id, &first));
+    assert_eq!(approved(id, &copies), (false, true));
+    copies.push(reanchored(&mut scribe, id, &first));
+    copies.push(reanchored(&mut scribe, id, &[]));
+    assert_eq!(approved(id, &copies), (false, true));
+    let heads = fold(id, &copies).revision;
+    copies.push(reanchored(&mut scribe, id, &heads));
+    assert_eq!(approved(id, &copies), (false, true));
+    let heads = fold(id, &copies).revision;
+    copies.push(reworded(&mut scribe, id, &heads));
+    assert_eq!(approved(id, &copies), (false, false), "other words");
+    let heads = fold(id, &copies).revision;
+    copies.push(reanchored(&mut scribe, id, &heads));
+    assert_eq!(
+        approved(id, &copies),
+        (false, false),
+        "moving code hides no words"
+    );
+    let heads = fold(id, &copies).revision;
+    copies.push(approval(&mut scribe, "human:bob", id, &heads));
+    assert_eq!(approved(id, &copies), (true, true));
+    // An old clone follows code from the first wording.
+    copies.push(reanchored(&mut scribe, id, &first));
+    assert_eq!(
+        approved(id, &copies),
+        (false, true),
+        "what was approved rests on it"
+    );
+}
+
+#[test]
+fn scp_words_beside_those_that_were_approved_are_not_approved() {
+    let (mut scribe, id, mut copies) = learnt();
+    let first = fold(id, &copies).revision;
+    copies.push(approval(&mut scribe, "human:bob", id, &first));
+    copies.push(reworded(&mut scribe, id, &[]));
+    assert_eq!(approved(id, &copies), (false, false));
 }
 
 #[test]

@@ -155,6 +155,39 @@ fn one_author_fills_no_answer_while_others_have_something_to_say() {
 }
 
 #[test]
+fn an_author_is_one_by_whatever_names_below_its_own() {
+    let mut scribe = Scribe::new(4);
+    let mut write = |by: &str, n: usize| {
+        scribe.by(by);
+        from(
+            &mut scribe,
+            Origin::Agent,
+            &format!("Said by {by} number {n}"),
+        )
+    };
+    let mut entries: Vec<Entry> = (0..6).map(|n| write(&format!("agent:x/{n}"), n)).collect();
+    entries.extend((0..2).map(|n| write("agent:xy", n)));
+    let page = shown(&entries, 5);
+    let most = 5 * SHARE_PERCENT / 100;
+    assert_eq!(page.iter().filter(|at| **at < 6).count(), most, "{page:?}");
+    let revoked = |source: &str| {
+        let source: Source = source.parse().unwrap();
+        entries
+            .iter()
+            .map(|it| source.made(it))
+            .collect::<Vec<bool>>()
+    };
+    let all = [true, true, true, true, true, true, false, false];
+    assert_eq!(
+        revoked("agent:x"),
+        all,
+        "all of its conversations, and nobody else's"
+    );
+    let one = [false, true, false, false, false, false, false, false];
+    assert_eq!(revoked("agent:x/1"), one);
+}
+
+#[test]
 fn what_comes_from_outside_never_fills_an_answer_and_people_may() {
     let mut scribe = Scribe::new(3);
     let most = 5 * SHARE_PERCENT / 100;

@@ -19,9 +19,9 @@ mod start;
 use std::collections::BTreeSet;
 
 use ken_core::actor::{Actor, Role as Party};
+use ken_core::brief::take_heard;
 use ken_core::entry::Entry;
 use ken_core::id::EntryId;
-use ken_core::run::blind::is_one_agents_word;
 use ken_core::run::name::conversation;
 use ken_core::run::{AGENTS_MAX, How, Run, Witness};
 use ken_core::surface::{self, Page};
@@ -199,7 +199,7 @@ impl Engine {
         known
             .hits
             .retain(|hit| wanted(&hit.entry) && !before.contains(&hit.entry.id));
-        let page = self.hand_to(who, Some(Asked::Search), (nothing(), known), portion)?;
+        let page = self.hand_to(who, Some(Asked::Search), (Page::empty(), known), portion)?;
         Ok((page, served_by))
     }
 
@@ -217,10 +217,7 @@ impl Engine {
         (norms, mut known): (Page, Answer),
         portion: Portion,
     ) -> Result<Page, Error> {
-        let heard = known
-            .hits
-            .extract_if(.., |hit| is_one_agents_word(&hit.entry));
-        let unsaid = heard.map(|hit| hit.entry.id).collect();
+        let unsaid = take_heard(&mut known.hits);
         let mut brief = Brief {
             norms,
             known,
@@ -231,8 +228,7 @@ impl Engine {
         if let Some(asked) = asked {
             self.count(Surface::Hook, Answered::of(asked, &brief.known, &pages));
         }
-        let shown: Vec<EntryId> = page.shown.iter().map(|it| it.id).collect();
-        self.note_told_main(who, &shown)?;
+        self.note_told_main(who, &page.ids())?;
         Ok(page)
     }
 
@@ -273,15 +269,4 @@ impl Engine {
         let run = self.open_run_of(&who.reader())?;
         Ok(run.filter(|it| it.agents.len() < AGENTS_MAX))
     }
-}
-
-/// Returns a page with nothing on it.
-fn nothing() -> Page {
-    let portion = Portion {
-        cap: 0,
-        budget: 0,
-        tier: None,
-        role: None,
-    };
-    portion.page(&[])
 }

@@ -21,7 +21,7 @@ use ken_index::{Rung, count_tokens};
 use ken_ledger::Dir as _;
 use serde::Deserialize;
 
-use super::{AGAINST_THE_PLAN, Attendee, nothing};
+use super::{AGAINST_THE_PLAN, Attendee};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::ken_dir;
@@ -151,14 +151,14 @@ impl Engine {
             BRIEFING_TOKENS_MAX - count_tokens(&frame).min(BRIEFING_TOKENS_MAX),
         );
         let (known_portion, lately_portion) = (parts.known, parts.lately);
-        let norms = std::mem::replace(&mut parts.norms, nothing());
+        let norms = std::mem::replace(&mut parts.norms, Page::empty());
         let known = self.hand_to(
             who,
             Some(Asked::Brief),
             (norms.clone(), known),
             known_portion,
         )?;
-        let lately = self.hand_to(who, None, (nothing(), lately), lately_portion)?;
+        let lately = self.hand_to(who, None, (Page::empty(), lately), lately_portion)?;
         parts.norms = norms;
         let body = parts.body(&known, &lately);
         let block = match body.is_empty() {

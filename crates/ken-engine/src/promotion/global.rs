@@ -2,21 +2,22 @@
 //!
 //! A copy carries the claim and where it came from, never what it rested on there: anchors, steps, conditions and
 //! citations are about one repository. It arrives as a candidate with no evidence of use, so trust does not rise by
-//! copying. What is read from it stands below everything this repository knows, discounted and labelled.
+//! copying. What is read from it stands below everything this repository knows, discounted, labelled, and without the score of
+//! anything verified here.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use ken_core::actor::Actor;
+use ken_core::answer::beneath;
 use ken_core::citation::{Evidence, EvidenceType};
 use ken_core::content::Scope;
 use ken_core::decide::{Proposal, Refusal};
 use ken_core::entry::Entry;
 use ken_core::event::CopiedFrom;
 use ken_core::id::EntryId;
-use ken_core::likeness::{Claim, likeness};
 use ken_core::promotion::{exported, origin_of_copy};
-use ken_core::surface::{Page, Tier};
+use ken_core::surface::Page;
 use ken_core::text::Tag;
 use ken_ledger::layout::KEN_DIR;
 use ken_ledger::{DiskError, Place};
@@ -167,48 +168,25 @@ impl Engine {
         (local, page): (&Answer, &Page),
         portion: Portion,
     ) -> Result<Option<Overlay>, Error> {
-        let room = Portion {
-            cap: portion.cap.saturating_sub(page.shown.len()),
-            budget: portion.budget.saturating_sub(page.tokens),
-            tier: Some(portion.tier.unwrap_or(Tier::Summary)),
-            role: portion.role,
-        };
-        if room.cap == 0 || search.query.trim().is_empty() {
+        let left = portion.left_by(page);
+        if left.cap == 0 || search.query.trim().is_empty() {
             return Ok(None);
         }
-        let asked = Search {
-            paths: Vec::new(),
-            thread: None,
-            include_stale: false,
-            ..search.clone()
-        };
-        let mut answer = global.search(&asked, &mut |_, _| {})?;
+        let mut answer = global.search(&search.elsewhere(), &mut |_, _| {})?;
         let project = self.project()?;
-        let claims: Vec<Claim> = local
-            .hits
-            .iter()
-            .map(|it| Claim::of(it.entry.said()))
-            .collect();
-        let mut fresh = Vec::with_capacity(answer.hits.len());
+        let mut others = Vec::with_capacity(answer.hits.len());
         for hit in answer.hits.drain(..) {
-            let claim = Claim::of(hit.entry.said());
-            let is_told = claims
-                .iter()
-                .any(|it| likeness(it, &claim, None).is_match());
-            if !is_told && !self.has_source_of(&hit.entry, &project)? {
-                fresh.push(hit.from_elsewhere("global"));
+            if !self.has_source_of(&hit.entry, &project)? {
+                others.push(hit);
             }
         }
-        answer.hits = fresh;
-        let page_there = answer.page(room);
-        let is_too_much = !page.shown.is_empty() && room.budget < page_there.tokens;
-        if page_there.shown.is_empty() || is_too_much {
-            return Ok(None);
-        }
-        Ok(Some(Overlay {
+        answer.hits = beneath(&local.hits, others);
+        let page_there = answer.page(left);
+        let overlay = page.admits(&page_there, left).then_some(Overlay {
             answer,
             page: page_there,
-        }))
+        });
+        Ok(overlay)
     }
 
     /// Returns whether a global entry is a copy of one that is here.

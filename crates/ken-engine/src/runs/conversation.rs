@@ -60,20 +60,10 @@ impl Engine {
         }
     }
 
-    /// Returns the open run of `agent`'s conversation `session`.
+    /// Returns the name of the run of the only conversation `agent` has here, if it has one.
     ///
-    /// Whoever does not know which conversation it is in has the only one `agent` has here, if it has one: with
-    /// several it cannot be told which, and what was shown to one must not count as unseen by another.
-    pub fn conversation_of(
-        &self,
-        agent: &Actor,
-        session: Option<&str>,
-    ) -> Result<Option<String>, Error> {
-        let store = Store::of(&self.place)?;
-        if let Some(session) = session {
-            let id = conversation(agent, session);
-            return Ok(store.is_open(&id)?.then_some(id));
-        }
+    /// Of several it cannot be told which is meant, and what was shown to one must not count as unseen by another.
+    pub fn only_conversation_of(&self, agent: &Actor) -> Result<Option<String>, Error> {
         let open = self.open_runs_named(|id| id.starts_with(CONVERSATION))?;
         let mut own = open.into_iter().filter(|run| run.by == *agent);
         Ok(match (own.next(), own.next()) {

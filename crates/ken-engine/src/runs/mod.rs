@@ -21,7 +21,9 @@ use ken_core::run::accumulate::SCALE_MILLI;
 use ken_core::run::close::Ending;
 use ken_core::run::exposure::Sight;
 use ken_core::run::name::IMPLICIT;
-use ken_core::run::{AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness};
+use ken_core::run::{
+    ABANDONED_AFTER_MS, AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness,
+};
 use ken_core::text::{Note as Words, Tag};
 use ken_ledger::Place;
 use ken_ledger::disk::LockGuard;
@@ -35,9 +37,6 @@ use store::Store;
 pub use ken_core::run::known::Recorded;
 pub use ken_core::run::written::{Closed, PastRun};
 pub use reader::Reader;
-
-/// Milliseconds after its last note when a run that nobody closed counts as abandoned.
-pub const ABANDONED_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A run to be opened.
 #[derive(Clone, Debug, Default)]

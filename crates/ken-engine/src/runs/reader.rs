@@ -3,15 +3,13 @@
 //! Whoever is given entries outside any run, or names one that is not open on this machine, gets a run that Ken
 //! makes. Such a run belongs to an agent and its session, not to a process or an hour, and confirms nothing.
 
-use ken_core::actor::{Actor, Role};
 use ken_core::decide::Proposal;
 use ken_core::entry::Entry;
 use ken_core::event::SourceRun;
 use ken_core::id::EntryId;
-use ken_core::review::ReviewPolicy;
-use ken_core::run::blind::{may_be_withheld, offer};
-use ken_core::run::name;
-use ken_core::run::{How, Manner, Member, Note, Offer, Run, Witness};
+use ken_core::run::blind;
+use ken_core::run::reader::{SHOWN_MAX, unwitnessed};
+use ken_core::run::{How, Manner, Note, Offer, Run};
 use ken_core::text::Tag;
 use ken_ledger::layout::KEN_DIR;
 
@@ -20,33 +18,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::id_of;
 
-/// Entries a note names; who was shown more saw everything.
-const SHOWN_MAX: usize = 500;
-
-/// Who is given entries.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reader {
-    pub agent: Actor,
-    /// The run it says it works in.
-    pub run: Option<String>,
-    /// The conversation it is in.
-    pub session: Option<String>,
-}
-
-impl Reader {
-    /// Returns whether anybody needs to know what it saw: people confirm by their word, whatever they read.
-    fn is_watched(&self) -> bool {
-        match self.agent.role() {
-            Role::Human => false,
-            Role::Agent | Role::Ci | Role::Import | Role::Peer => true,
-        }
-    }
-
-    /// Returns the name of the run Ken makes for it.
-    pub(super) fn implicit_run(&self) -> String {
-        name::implicit(&self.agent, self.session.as_deref())
-    }
-}
+pub use ken_core::run::reader::Reader;
 
 impl Engine {
     /// Writes down that `reader` is about to be shown `entries`.
@@ -58,19 +30,7 @@ impl Engine {
         entries: &[EntryId],
         how: How,
     ) -> Result<(), Error> {
-        if !reader.is_watched() || entries.is_empty() {
-            return Ok(());
-        }
-        if SHOWN_MAX < entries.len() {
-            return self.note_saw_everything(reader, how);
-        }
-        let (agent, entries) = (reader.agent.clone(), entries.to_vec());
-        let note = Note::Shown {
-            agent,
-            entries,
-            how,
-        };
-        self.note_reading(reader, note)
+        self.note_reading(reader, reader.shown(entries, how))
     }
 
     /// Writes down that `reader` read a file; one that is not Ken's tells of no entry.
@@ -90,16 +50,10 @@ impl Engine {
 
     /// Writes down that `reader` saw more entries than anybody counts.
     pub fn note_saw_everything(&mut self, reader: &Reader, how: How) -> Result<(), Error> {
-        if !reader.is_watched() {
-            return Ok(());
-        }
-        let agent = reader.agent.clone();
-        self.note_reading(reader, Note::SawEverything { agent, how })
+        self.note_reading(reader, reader.saw_everything(how))
     }
 
     /// Returns what chance decides about giving `entries` to `reader`.
-    ///
-    /// Nothing outside a run that somebody opened: nobody would learn anything from it.
     pub(crate) fn offers<'e>(
         &self,
         reader: &Reader,
@@ -110,13 +64,7 @@ impl Engine {
             return Ok(Vec::new());
         };
         let policy = self.review_policy()?;
-        let mut all: Vec<Actor> = run.agents.into_keys().collect();
-        all.retain(|it| !it.is_human());
-        let offers = entries.map(|entry| {
-            let share = share_milli(entry, policy);
-            offer(entry.id, &run.id, &reader.agent, &all, share)
-        });
-        Ok(offers.collect())
+        Ok(blind::offers(&run, &reader.agent, policy, entries))
     }
 
     /// Writes down what chance decided, and which entries fitted and had no room.
@@ -126,16 +74,12 @@ impl Engine {
         offers: Vec<Offer>,
         passed: Vec<EntryId>,
     ) -> Result<(), Error> {
-        let agent = reader.agent.clone();
-        if !offers.is_empty() {
-            let agent = agent.clone();
-            self.note_reading(reader, Note::Pushed { agent, offers })?;
+        self.note_reading(reader, reader.pushed(offers))?;
+        match reader.passed(passed) {
+            // Only a run that somebody opened learns from it.
+            Some(note) if self.open_id(reader)?.is_some() => self.note_reading(reader, Some(note)),
+            Some(_) | None => Ok(()),
         }
-        if passed.is_empty() || self.open_id(reader)?.is_none() {
-            return Ok(());
-        }
-        let entries = passed;
-        self.note_reading(reader, Note::Passed { agent, entries })
     }
 
     /// Adds entries that `reader` wrote, as part of the run it works in.
@@ -184,21 +128,8 @@ impl Engine {
         let store = Store::of(&self.place)?;
         let id = reader.implicit_run();
         if !store.is_open(&id)? {
-            let opened = Note::Opened {
-                run: id.clone(),
-                manner: Manner::Implicit,
-                witness: Witness::Nobody,
-                thread: None,
-                task: None,
-            };
-            let joined = Note::Joined {
-                agent: reader.agent.clone(),
-                member: Member {
-                    session: reader.session.clone(),
-                    ..Member::default()
-                },
-            };
-            let notes = [opened, joined].into_iter();
+            let session = reader.session.as_deref();
+            let notes = unwitnessed(&id, Manner::Implicit, &reader.agent, session).into_iter();
             let notes = notes
                 .map(|note| self.admitted(note, &reader.agent))
                 .collect::<Result<Vec<_>, _>>()?;
@@ -220,14 +151,17 @@ impl Engine {
 
     /// Returns the name of the run `reader` works in, if that is open here.
     fn open_id(&self, reader: &Reader) -> Result<Option<String>, Error> {
-        let Some(id) = &reader.run else {
-            return self.conversation_of(&reader.agent, reader.session.as_deref());
+        let Some(id) = reader.named_run() else {
+            return self.only_conversation_of(&reader.agent);
         };
-        let is_open = Store::of(&self.place)?.is_open(id)?;
-        Ok(is_open.then(|| id.clone()))
+        Ok(Store::of(&self.place)?.is_open(&id)?.then_some(id))
     }
 
-    fn note_reading(&mut self, reader: &Reader, note: Note) -> Result<(), Error> {
+    /// Writes a note down that somebody needs.
+    fn note_reading(&mut self, reader: &Reader, note: Option<Note>) -> Result<(), Error> {
+        let Some(note) = note else {
+            return Ok(());
+        };
         let is_open = self.open_id(reader)?.is_some();
         let written = self
             .run_of(reader)
@@ -237,13 +171,5 @@ impl Engine {
             Err(_) if !is_open => Ok(()),
             other => other,
         }
-    }
-}
-
-/// Returns the share of agents an entry is kept from.
-fn share_milli(entry: &Entry, policy: ReviewPolicy) -> u16 {
-    match may_be_withheld(entry) {
-        true => policy.share_milli(entry.since_confirmation(), entry.tallies.worth()),
-        false => 0,
     }
 }

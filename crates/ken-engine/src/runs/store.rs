@@ -5,11 +5,9 @@
 
 use std::io;
 
-use ken_core::actor::Actor;
-use ken_core::id::EntryId;
 use ken_core::run::exposure::Sight;
 use ken_core::run::name::{BYTES_MAX, IMPLICIT, is_name};
-use ken_core::run::{Note, Noted, Run};
+use ken_core::run::{Noted, Run, SESSION_KEPT_MS};
 use ken_core::time::Timestamp;
 use ken_ledger::disk::{LockGuard, Wait};
 use ken_ledger::{Dir as _, DiskError, Place, RealDir};
@@ -23,9 +21,6 @@ const RUNS_DIR: &str = ".local/runs";
 const SESSIONS_DIR: &str = ".local/sessions";
 const SUFFIX: &str = ".jsonl";
 const LOCK: &str = ".local/runs/lock";
-
-/// Milliseconds for which it is remembered what a session saw: longer than any lasts.
-const SESSION_KEPT_MS: u64 = 90 * 24 * 60 * 60 * 1000;
 
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -120,7 +115,10 @@ impl Store {
     pub(crate) fn session(&self, session: &str) -> Result<Sight, Error> {
         let path = session_path(session);
         match self.dir.read(&path) {
-            Ok(bytes) => Ok(sight(&bytes)),
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                Ok(Sight::of_lines(text.lines().filter(|it| !it.is_empty())))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Sight::default()),
             Err(error) => Err(DiskError::on("read", &path)(error).into()),
         }
@@ -135,12 +133,10 @@ impl Store {
 
     fn remember(&self, session: &str, mut seen: Sight) -> Result<(), Error> {
         seen.add(self.session(session)?);
-        let mut lines: Vec<String> = Vec::new();
-        lines.extend(seen.everything.then(|| EVERYTHING.to_owned()));
-        lines.extend(seen.entries.iter().map(ToString::to_string));
+        let text = seen.to_lines().join("\n");
         let path = session_path(session);
         let written = self.dir.create_dirs(SESSIONS_DIR);
-        let written = written.and_then(|()| self.dir.replace(&path, lines.join("\n").as_bytes()));
+        let written = written.and_then(|()| self.dir.replace(&path, text.as_bytes()));
         Ok(written.map_err(DiskError::on("write", &path))?)
     }
 
@@ -193,52 +189,29 @@ fn line(noted: &Noted) -> String {
     format!("{text}\n")
 }
 
-/// The line of who saw everything.
-const EVERYTHING: &str = "*";
-
 /// Where it is kept what a session saw; its name is somebody else's text.
 fn session_path(session: &str) -> String {
     let hash = blake3::hash(session.as_bytes()).to_hex();
     format!("{SESSIONS_DIR}/{}", &hash[..32])
 }
 
-/// Reads what a session saw; a line that cannot be read may name any entry.
-fn sight(bytes: &[u8]) -> Sight {
-    let text = String::from_utf8_lossy(bytes);
-    let mut seen = Sight::default();
-    for line in text.lines().filter(|line| !line.is_empty()) {
-        match line.parse::<EntryId>() {
-            Ok(id) => {
-                seen.entries.insert(id);
-            }
-            Err(_) => seen.everything = true,
-        }
-    }
-    seen
-}
-
 /// Reads notes; what is no note, or was cut short, is a gap.
 fn notes(bytes: &[u8]) -> Vec<Noted> {
-    let gap = || Noted {
-        at: Timestamp::default(),
-        by: Actor::from_claim(ken_core::actor::Role::Agent, ""),
-        note: Note::Gap,
-    };
     let whole = bytes.ends_with(b"\n") || bytes.is_empty();
     let lines = bytes
         .split(|byte| *byte == b'\n')
         .filter(|it| !it.is_empty());
-    let mut notes: Vec<Noted> = lines
-        .map(|line| serde_json::from_slice(line).unwrap_or_else(|_| gap()))
-        .collect();
+    let mut notes: Vec<Noted> = lines.map(Noted::read).collect();
     if !whole {
-        notes.push(gap());
+        notes.push(Noted::gap());
     }
     notes
 }
 
 #[cfg(test)]
 mod tests {
+    use ken_core::run::Note;
+
     use super::*;
 
     #[test]

@@ -107,6 +107,9 @@ pub async fn proven(parts: &mut Parts, app: &App) -> Result<Caller, Problem> {
         return Ok(caller.clone());
     }
     let caller = identify(app, &parts.headers).await?;
+    if let Some(slot) = parts.extensions.get::<Slot>() {
+        slot.belongs_to(caller.organisation);
+    }
     if app.load.known_rate(caller.organisation).is_none() {
         let mut tx = app.database.organisation(caller.organisation).await?;
         let found = tx.organisation().await?;

@@ -17,7 +17,6 @@ mod knowledge;
 pub mod page;
 mod pages;
 pub mod problem;
-mod quota;
 mod tokens;
 mod workspaces;
 

@@ -9,12 +9,14 @@ use std::time::Duration;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use ken_remote::wire::problem::{CURSOR_UNKNOWN, QUOTA};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::database::DatabaseError;
 use crate::identity::{IdentityError, KeysError};
+use crate::serve::settings::Beyond;
 use crate::store::StoreError;
 use crate::world;
 
@@ -25,7 +27,7 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 const UNAVAILABLE_RETRY: Duration = Duration::from_secs(2);
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident $status:ident $slug:literal $title:literal $text:literal,)*) => {
+    ($($(#[$doc:meta])* $name:ident $status:ident $slug:tt $title:literal $text:literal,)*) => {
         /// What kind of problem it is. Each has a page of its own below `/problems/`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Kind { $($(#[$doc])* $name,)* }
@@ -72,7 +74,7 @@ kinds! {
     Forbidden FORBIDDEN "forbidden" "your role does not allow this"
         "The token is valid and its role is too small for the request. Each operation in /v1/openapi.json names the role it needs: reader, agent, curator or admin. An admin can make a token with a larger role.",
     /// The organisation has used what it may.
-    Quota FORBIDDEN "quota" "your organisation has reached its quota"
+    Quota FORBIDDEN QUOTA "your organisation has reached its quota"
         "An organisation may have a number of workspaces, and a workspace a number of events. Nothing was changed. Whoever operates the hub can raise the quota.",
     /// There is no such thing, or it is another organisation's.
     NotFound NOT_FOUND "not-found" "there is nothing here"
@@ -84,7 +86,7 @@ kinds! {
     Conflict CONFLICT "conflict" "that contradicts what is there"
         "What was asked for does not fit what the hub has at present. The detail says what stands against it.",
     /// A cursor from another history.
-    CursorUnknown CONFLICT "cursor-unknown" "the hub does not know that place"
+    CursorUnknown CONFLICT CURSOR_UNKNOWN "the hub does not know that place"
         "The cursor names an event that does not stand there, because the hub was restored from an older backup or the cursor is another workspace's. Start at cursor 0 again, and push what the hub lacks; what it has already is answered as known.",
     /// The body is too long.
     TooLarge PAYLOAD_TOO_LARGE "too-large" "the request is too long"
@@ -126,6 +128,8 @@ pub struct Problem {
     kind: Kind,
     detail: String,
     instance: Option<String>,
+    /// What failed, in words of ours, for the log; no part of the answer.
+    cause: Option<String>,
     more: Map<String, Value>,
     retry: Option<Duration>,
     /// What `WWW-Authenticate` says.
@@ -160,6 +164,7 @@ impl Problem {
             kind,
             detail: detail.into(),
             instance: None,
+            cause: None,
             more: Map::new(),
             retry: None,
             challenge: None,
@@ -222,6 +227,7 @@ impl Problem {
         };
         Self {
             instance: Some(format!("urn:uuid:{id}")),
+            cause: Some(sort(error)),
             ..told
         }
     }
@@ -267,6 +273,43 @@ impl Problem {
             members.extend(self.more.clone());
         }
         members
+    }
+}
+
+/// What the log is told of a problem: words of ours and an id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    pub slug: &'static str,
+    pub instance: Option<String>,
+    pub cause: Option<String>,
+}
+
+/// Says what failed without quoting it: what a database says may hold what somebody sent.
+fn sort(error: &(dyn Error + 'static)) -> String {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<sqlx::Error>() {
+            return sort_sql(error);
+        }
+        next = error.source();
+    }
+    "inside the hub".to_owned()
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "not our enum; whatever is not named is the driver's"
+)]
+fn sort_sql(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(error) => {
+            let code = error.code();
+            format!("PostgreSQL {}", code.as_deref().unwrap_or("without a code"))
+        }
+        sqlx::Error::PoolTimedOut => "no connection to the database was free in time".to_owned(),
+        sqlx::Error::PoolClosed => "the connections to the database are closed".to_owned(),
+        sqlx::Error::Io(error) => format!("connection to the database: {}", error.kind()),
+        _ => "the database's driver".to_owned(),
     }
 }
 
@@ -329,6 +372,9 @@ impl From<DatabaseError> for Problem {
         if matches!(error, DatabaseError::NoWorkspace) {
             return Self::not_found("workspace");
         }
+        if matches!(error, DatabaseError::NameIsId) {
+            return Self::invalid(error.to_string());
+        }
         if matches!(error, DatabaseError::Warming) {
             return Self::unavailable(error.to_string(), UNAVAILABLE_RETRY);
         }
@@ -341,6 +387,7 @@ impl From<DatabaseError> for Problem {
                 ..told
             },
             DatabaseError::NoWorkspace
+            | DatabaseError::NameIsId
             | DatabaseError::Warming
             | DatabaseError::Address(_)
             | DatabaseError::Connect(_)
@@ -370,6 +417,12 @@ impl From<StoreError> for Problem {
     }
 }
 
+impl From<Beyond> for Problem {
+    fn from(beyond: Beyond) -> Self {
+        Self::new(Kind::Quota, beyond.to_string())
+    }
+}
+
 impl From<IdentityError> for Problem {
     fn from(error: IdentityError) -> Self {
         match error {
@@ -391,6 +444,11 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = self.to_json().to_string();
         let mut response = (self.kind.status(), body).into_response();
+        response.extensions_mut().insert(Trouble {
+            slug: self.kind.slug(),
+            instance: self.instance,
+            cause: self.cause,
+        });
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

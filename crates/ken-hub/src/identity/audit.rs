@@ -43,6 +43,8 @@ impl<'a> From<&'a Caller> for Who<'a> {
 /// Something that was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
+    OrganisationCreated,
+    QuotaChanged,
     WorkspaceCreated,
     WorkspaceEvicted,
     WorkspaceRebuilt,
@@ -61,6 +63,8 @@ impl Act {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::OrganisationCreated => "organisation.created",
+            Self::QuotaChanged => "quota.changed",
             Self::WorkspaceCreated => "workspace.created",
             Self::WorkspaceEvicted => "workspace.evicted",
             Self::WorkspaceRebuilt => "workspace.rebuilt",

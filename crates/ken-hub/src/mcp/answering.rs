@@ -174,7 +174,7 @@ async fn about(call: &mut Call, paths: &[String]) -> Result<Page, Failure> {
         role: None,
     };
     if paths.is_empty() {
-        return Ok(portion.page(&[]));
+        return Ok(Page::empty());
     }
     let search = Search {
         query: paths.join(" ").replace('/', " "),

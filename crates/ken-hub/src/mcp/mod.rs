@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::api::App;
 use crate::api::problem::{Kind, Problem};
-use crate::service::{Desk, Failure, Reader};
+use crate::service::{self, Desk, Failure, Reader};
 use gate::{Seat, seated};
 
 /// Characters of a client's name that become part of an agent's.
@@ -71,7 +71,7 @@ impl Hub {
             desk.begin_to_write().await?;
         }
         let session = seat.session.clone().or_else(|| caller.conversation.clone());
-        let mut reader = Reader::of(&agent, None, seat.run.clone(), session)?;
+        let mut reader = service::reader(&agent, None, seat.run.clone(), session)?;
         if let (None, Some(session)) = (&reader.run, &reader.session) {
             let session = session.clone();
             reader.run = Some(desk.converse(&agent, &session).await?);

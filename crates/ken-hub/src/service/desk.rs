@@ -8,6 +8,7 @@ use ken_core::event::Recorded;
 use ken_core::hlc::{DRIFT_MAX_MS, Hlc};
 use ken_core::id::NodeId;
 use ken_core::review::ReviewPolicy;
+use ken_core::run::Run;
 use ken_core::run::written::Stamped;
 use ken_core::time::Timestamp;
 use ken_core::workspace::Workspace;
@@ -17,6 +18,7 @@ use super::{Failure, Reader};
 use crate::database::{Database, Tenant};
 use crate::identity::audit::Act;
 use crate::identity::{Caller, Role, WorkspaceId};
+use crate::serve::settings::Quotas;
 use crate::world::World;
 
 /// What every use case of a process shares: clock, dice and guard.
@@ -24,8 +26,8 @@ use crate::world::World;
 pub struct House {
     pub world: World,
     pub guard: Arc<Guard>,
-    /// Events a workspace may have, where its organisation's row says nothing else.
-    pub events_max: u64,
+    /// What a workspace may hold, where its organisation's row says nothing else.
+    pub quotas: Quotas,
 }
 
 /// One workspace in one transaction, and who asks.
@@ -36,6 +38,8 @@ pub struct Desk {
     pub(super) house: House,
     /// The same for the whole use case.
     pub(super) now: Timestamp,
+    /// The state that belongs to no entry, as it was read since the workspace was last locked or written to.
+    pub(super) workspace: Option<Arc<Workspace>>,
 }
 
 impl Desk {
@@ -57,6 +61,7 @@ impl Desk {
             tenant,
             caller,
             house: house.clone(),
+            workspace: None,
         })
     }
 
@@ -115,9 +120,11 @@ impl Desk {
 
     /// Refuses to read or find for another agent, unless the caller opened the run that is in: whoever builds the
     /// prompts of several agents is their witness, and its word about them is what a run rests on.
-    pub(super) async fn check_reader(&mut self, reader: &Reader) -> Result<(), Failure> {
+    ///
+    /// Returns that run, where it had to be read.
+    pub(super) async fn check_reader(&mut self, reader: &Reader) -> Result<Option<Run>, Failure> {
         if self.is_own(&reader.agent) {
-            return Ok(());
+            return Ok(None);
         }
         let what = "speaking for another agent outside a run of your own";
         self.needs(Role::Agent, what)?;
@@ -125,9 +132,9 @@ impl Desk {
             Some(id) => self.open_run(id).await?,
             None => None,
         };
-        match run.is_some_and(|it| it.by == self.caller.actor) {
-            true => Ok(()),
-            false => Err(Failure::NotYours { what }),
+        match run.filter(|it| it.by == self.caller.actor) {
+            Some(run) => Ok(Some(run)),
+            None => Err(Failure::NotYours { what }),
         }
     }
 
@@ -142,6 +149,8 @@ impl Desk {
 
     /// Waits until nobody else writes to the workspace, so that what is decided now is decided about what is there.
     pub(super) async fn lock(&mut self) -> Result<(), Failure> {
+        // Whoever had it before may have changed anything.
+        self.workspace = None;
         Ok(self.tenant.lock().await?)
     }
 
@@ -150,13 +159,19 @@ impl Desk {
         self.lock().await
     }
 
-    pub(super) async fn workspace(&mut self) -> Result<Workspace, Failure> {
-        Ok(self.tenant.workspace().await?)
+    /// Returns the state that belongs to no entry; read once until somebody may have changed it.
+    pub(super) async fn workspace(&mut self) -> Result<Arc<Workspace>, Failure> {
+        let known = match self.workspace.take() {
+            Some(known) => known,
+            None => Arc::new(self.tenant.workspace().await?),
+        };
+        Ok(Arc::clone(self.workspace.insert(known)))
     }
 
     /// Returns when silence lays an entry aside here.
     pub(super) async fn review_policy(&mut self) -> Result<ReviewPolicy, Failure> {
-        Ok(ReviewPolicy::of(&self.workspace().await?))
+        let workspace = self.workspace().await?;
+        Ok(ReviewPolicy::of(&workspace))
     }
 
     /// Writes down who did what, for whoever looks after the hub.
@@ -168,11 +183,7 @@ impl Desk {
     ///
     /// Every draft passes the guard, gets a time after everything the workspace knows, and is read back as a reader
     /// would before it is appended.
-    pub(super) async fn record(
-        &mut self,
-        drafts: Vec<Stamped>,
-        by: &Actor,
-    ) -> Result<Vec<Recorded>, Failure> {
+    pub(super) async fn record(&mut self, drafts: Vec<Stamped>, by: &Actor) -> Result<(), Failure> {
         self.lock().await?;
         let limit = Hlc {
             wall: self.now.plus_millis(DRIFT_MAX_MS),
@@ -181,13 +192,15 @@ impl Desk {
         };
         let seen = self.tenant.latest(limit).await?;
         let batch = self.stamped(drafts, by, seen)?;
-        self.tenant.append(batch.clone()).await?;
-        let (events, own) = self.tenant.room().await?;
-        let max = own.unwrap_or(self.house.events_max);
-        match events <= max {
-            true => Ok(batch),
-            false => Err(Failure::Quota { events, max }),
-        }
+        self.append(batch).await
+    }
+
+    /// Appends events whose lines are final, and refuses those that make the workspace larger than it may be.
+    pub(super) async fn append(&mut self, batch: Vec<Recorded>) -> Result<(), Failure> {
+        self.tenant.append(batch).await?;
+        self.workspace = None;
+        let room = self.tenant.room().await?;
+        Ok(self.house.quotas.check(&room)?)
     }
 
     fn stamped(

@@ -6,6 +6,7 @@ use ken_guard::Turned;
 
 use crate::database::DatabaseError;
 use crate::identity::Role;
+use crate::serve::settings::Beyond;
 use crate::store::StoreError;
 
 /// Why a use case gave no answer. A refusal is a normal one.
@@ -21,11 +22,9 @@ pub enum Failure {
     /// It is about somebody the caller does not speak for.
     #[error("{what} is not for your token; use one of that agent's, or a curator's")]
     NotYours { what: &'static str },
-    /// The workspace has as many events as it may.
-    #[error(
-        "that would be {events} events in this workspace and {max} are allowed; whoever operates the hub can raise the quota"
-    )]
-    Quota { events: u64, max: u64 },
+    /// The workspace holds as much as it may.
+    #[error(transparent)]
+    Quota(#[from] Beyond),
     /// Only a person may.
     #[error("{what} is for people; your token speaks for a program")]
     PersonNeeded { what: &'static str },

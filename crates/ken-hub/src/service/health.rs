@@ -36,8 +36,8 @@ impl Desk {
             outcomes: self.outcomes_since(Some(lately(self.now))).await?,
             weights: Weights::of(&workspace).unwrap_or_default(),
             policy: Policy::of(&workspace),
-            peers: workspace.peers,
-            dismissed: workspace.dismissed,
+            peers: workspace.peers.clone(),
+            dismissed: workspace.dismissed.clone(),
             entries,
             foreign,
         })

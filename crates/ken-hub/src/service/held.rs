@@ -22,11 +22,12 @@ pub async fn held(desk: &mut Desk) -> Result<Vec<HeldEvent>, Failure> {
 pub async fn release(desk: &mut Desk, id: EventId) -> Result<(), Failure> {
     desk.needs_person("releasing what was held")?;
     desk.lock().await?;
-    let released = desk.tenant.release(id).await?;
-    let released = released.ok_or_else(|| not_held(id))?;
-    if let Written::Turned(why) = desk.house.guard.receive(&released.copy) {
+    let held = desk.tenant.discard(id).await?;
+    let held = held.ok_or_else(|| not_held(id))?;
+    if let Written::Turned(why) = desk.house.guard.receive(&held.copy) {
         return Err(why.into());
     }
+    desk.append(vec![held.copy]).await?;
     desk.audit(Act::HeldReleased, &id.to_string()).await
 }
 

@@ -1,19 +1,11 @@
 //! Runs under way and what sessions saw, in the core's words.
 
-use ken_core::actor::{Actor, Role};
-use ken_core::id::EntryId;
+use ken_core::actor::Actor;
 use ken_core::run::exposure::Sight;
 use ken_core::run::name::IMPLICIT;
-use ken_core::run::{Note, Noted, Run};
-use ken_core::time::Timestamp;
+use ken_core::run::{Noted, Run, SESSION_KEPT_MS};
 
 use super::{Desk, Failure};
-
-/// Stands for everything a session may have seen.
-const EVERYTHING: &str = "*";
-
-/// Milliseconds for which it is remembered what a session saw: longer than any lasts.
-const SESSION_KEPT_MS: u64 = 90 * 24 * 60 * 60 * 1000;
 
 /// Bytes one note may have.
 const NOTE_BYTES_MAX: usize = 16 << 10;
@@ -60,8 +52,7 @@ impl Desk {
     /// Returns what the notes of an open run add up to.
     pub(super) async fn read_run(&mut self, id: &str) -> Result<Option<Run>, Failure> {
         let notes = self.tenant.run_notes(id).await?;
-        let note = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| gap());
-        Ok(Run::of(notes.iter().map(note)))
+        Ok(Run::of(notes.iter().map(|it| Noted::read(it.as_bytes()))))
     }
 
     /// Returns the runs in which `agents` read outside any other, that are open.
@@ -79,9 +70,7 @@ impl Desk {
         let before = self.now.minus_millis(SESSION_KEPT_MS);
         for (name, agent) in &run.agents {
             if let Some(session) = &agent.member.session {
-                let sight = run.sight(name);
-                let mut seen: Vec<String> = sight.entries.iter().map(ToString::to_string).collect();
-                seen.extend(sight.everything.then(|| EVERYTHING.to_owned()));
+                let seen = run.sight(name).to_lines();
                 let (session, now) = (hash(session), self.now);
                 self.tenant
                     .remember_session(&session, &seen, now, before)
@@ -94,17 +83,8 @@ impl Desk {
 
     /// Returns what a session saw in runs that ended.
     pub(super) async fn session_sight(&mut self, session: &str) -> Result<Sight, Failure> {
-        let mut sight = Sight::default();
-        for text in self.tenant.session(&hash(session)).await? {
-            match text.parse::<EntryId>() {
-                Ok(id) => {
-                    sight.entries.insert(id);
-                }
-                // Whatever else stands there may be any entry.
-                Err(_) => sight.everything = true,
-            }
-        }
-        Ok(sight)
+        let seen = self.tenant.session(&hash(session)).await?;
+        Ok(Sight::of_lines(seen.iter().map(String::as_str)))
     }
 }
 
@@ -122,13 +102,4 @@ fn hash(session: &str) -> [u8; 16] {
     let mut short = [0; 16];
     short.copy_from_slice(&blake3::hash(session.as_bytes()).as_bytes()[..16]);
     short
-}
-
-/// Stands for a note that cannot be read.
-fn gap() -> Noted {
-    Noted {
-        at: Timestamp::default(),
-        by: Actor::from_claim(Role::Agent, ""),
-        note: Note::Gap,
-    }
 }

@@ -17,7 +17,7 @@ const TOLD_MAX: usize = 500;
 
 /// Returns what entries are worth.
 pub async fn lift(desk: &mut Desk, reader: &Reader) -> Result<Lifts, Failure> {
-    desk.check_reader(reader).await?;
+    let seat = desk.seat(reader).await?;
     let filter = Filter {
         shelf: Shelf::All,
         ..Filter::default()
@@ -39,7 +39,7 @@ pub async fn lift(desk: &mut Desk, reader: &Reader) -> Result<Lifts, Failure> {
     let mut lifts = lifts(all);
     lifts.entries.truncate(TOLD_MAX);
     let ids: Vec<EntryId> = lifts.entries.iter().map(|(it, _)| it.id).collect();
-    desk.note_shown(reader, &ids, How::Pull).await?;
+    desk.note_shown(&seat, &ids, How::Pull).await?;
     Ok(lifts)
 }
 

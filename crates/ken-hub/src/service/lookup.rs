@@ -38,12 +38,12 @@ pub struct Listing {
 ///
 /// What waits for a person is told to people only.
 pub async fn entry(desk: &mut Desk, reader: &Reader, wanted: &str) -> Result<Told, Failure> {
-    desk.check_reader(reader).await?;
+    let seat = desk.seat(reader).await?;
     let entry = desk.find(wanted).await?;
     desk.may_see(&entry)?;
     let workspace = desk.workspace().await?;
     let against = desk.against(&[entry.id], &workspace).await?;
-    desk.note_shown(reader, &[entry.id], How::Show).await?;
+    desk.note_shown(&seat, &[entry.id], How::Show).await?;
     Ok(Told {
         conflicts: against.into_values().flatten().collect(),
         is_revoked: workspace.is_revoked(&entry),
@@ -58,10 +58,10 @@ pub async fn history(
     reader: &Reader,
     wanted: &str,
 ) -> Result<Vec<Event>, Failure> {
-    desk.check_reader(reader).await?;
+    let seat = desk.seat(reader).await?;
     let entry = desk.find(wanted).await?;
     desk.may_see(&entry)?;
-    desk.note_shown(reader, &[entry.id], How::Show).await?;
+    desk.note_shown(&seat, &[entry.id], How::Show).await?;
     let mut history = desk.tenant.history(entry.id).await?;
     let beyond = history.len().saturating_sub(HISTORY_MAX);
     Ok(history.split_off(beyond))
@@ -75,7 +75,7 @@ pub async fn list(
     after: Option<&After>,
     limit: u32,
 ) -> Result<Listing, Failure> {
-    desk.check_reader(reader).await?;
+    let seat = desk.seat(reader).await?;
     let asked = Some(limit.saturating_add(1));
     let mut entries = desk.tenant.list(filter, after, asked).await?;
     let is_cut = limit < u32::try_from(entries.len()).unwrap_or(u32::MAX);
@@ -84,7 +84,7 @@ pub async fn list(
     // What waits for a person is counted in a page and told to nobody else.
     entries.retain(|it| desk.may_see(it).is_ok());
     let ids: Vec<EntryId> = entries.iter().map(|it| it.id).collect();
-    desk.note_shown(reader, &ids, How::Pull).await?;
+    desk.note_shown(&seat, &ids, How::Pull).await?;
     Ok(Listing { entries, next })
 }
 

@@ -27,16 +27,17 @@ pub use brief::{Briefed, Briefing, brief, norms};
 pub use desk::{Desk, House};
 pub use failure::Failure;
 pub use feedback::{FeedbackNoted, feedback};
-pub use global::{Beside, beneath};
+pub use global::Beside;
 pub use held::{discard, held, release};
+pub use ken_core::surface::Portion;
 pub use lift::{lift, lift_of};
 pub use lookup::{Listing, Told, entry, history, list};
 pub use outcomes::{Outcomes, Period, PeriodError, Slice, added_up, outcomes};
 pub use promotion::{Approving, Candidate, Queue, Waiting, approve, queue, reject};
-pub use reader::Reader;
+pub use reader::{Reader, check_session, reader};
 pub use recording::{Recorded, Recording, record};
 pub use runs::{
     Agents, NewRun, Observation, close, note, observe, open, open_runs, past_runs, run,
 };
-pub use search::{Found, Portion, Question, search, search_kept, served_by};
+pub use search::{Found, Question, search, search_kept, served_by};
 pub use verify::{Verified, verify};

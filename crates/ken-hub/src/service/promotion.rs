@@ -11,7 +11,10 @@ use ken_core::entry::Entry;
 use ken_core::event::{Channel, Event, RetractReason};
 use ken_core::facts::EntryFacts;
 use ken_core::id::EntryId;
-use ken_core::promotion::{Artifact, authors, has_held_wording, is_approved_only, is_kept, unfit};
+use ken_core::promotion::{
+    Artifact, authors, has_held_wording, is_approved, is_approved_only, is_approved_outright,
+    is_kept, unfit,
+};
 use ken_core::store::{Filter, Shelf};
 use ken_core::text::Note;
 use ken_core::workspace::Workspace;
@@ -51,7 +54,7 @@ pub struct Waiting {
 pub struct Queue {
     /// Fit to reach the whole organisation, the surest first.
     pub fit: Vec<Candidate>,
-    /// Waiting for an approval before anybody is shown it.
+    /// Waiting for an approval before anybody is shown it, or before the organisation is shown what it reads now.
     pub waiting: Vec<Waiting>,
 }
 
@@ -115,7 +118,8 @@ pub async fn approve(desk: &mut Desk, wanted: &str, it: Approving) -> Result<Ent
     if !is_waiting(&entry, &history) {
         // How far it reaches, and that somebody who did not word it approved what it says: the organisation's tier asks
         // for both.
-        drafts.push(desk.widening(&entry, it.despite, &by).await?);
+        let widening = desk.widening(&entry, &history, it.despite, &by).await?;
+        drafts.extend(widening);
     }
     desk.settle(entry.id, drafts, &by, Act::EntryApproved).await
 }
@@ -144,11 +148,14 @@ impl Desk {
         entry: Entry,
         workspace: &Workspace,
     ) -> Result<(), Failure> {
-        let may_wait = entry.retracted.is_none() && is_approved_only(&entry);
-        if may_wait && !entry.quarantine.is_empty() && queue.waiting.len() < TOLD_MAX {
+        let is_held = !entry.quarantine.is_empty() && entry.retracted.is_none();
+        let may_wait = (is_held && is_approved_only(&entry)) || may_have_lapsed(&entry, workspace);
+        if may_wait && queue.waiting.len() < TOLD_MAX {
             let history = self.events_of(entry.id).await?;
             let artifact = Artifact::of(&entry).map(|it| it.digest());
-            if let Some(artifact) = artifact.filter(|_| is_waiting(&entry, &history)) {
+            let has_lapsed = reaches_unapproved(&entry, &history) && !is_kept(&entry, &history);
+            let waits = is_waiting(&entry, &history) || has_lapsed;
+            if let Some(artifact) = artifact.filter(|_| waits) {
                 let authors = authors(entry.id, history.iter());
                 queue.waiting.push(Waiting {
                     authors,
@@ -175,13 +182,15 @@ impl Desk {
         Ok(())
     }
 
-    /// Returns the draft that lets an entry reach the whole organisation, if it may.
+    /// Returns the draft that lets an entry reach the whole organisation, if it may; none where it says already that it
+    /// does and only the approval is missing.
     async fn widening(
         &mut self,
         entry: &Entry,
+        history: &[Event],
         despite: bool,
         by: &Actor,
-    ) -> Result<Draft, Failure> {
+    ) -> Result<Option<Draft>, Failure> {
         if entry.scope.value == Scope::Thread {
             return Err(Failure::Conflict(format!(
                 "{} belongs to a thread; promote it to its workspace first: `ken promote {}`",
@@ -198,13 +207,12 @@ impl Desk {
         let facts = EntryFacts::of(entry, None, self.now);
         let against = self.opponent(entry.id, &workspace).await?;
         let overridden = despite.then_some(by);
-        Ok(decide::widen(
-            entry,
-            &facts,
-            against,
-            Scope::Global,
-            overridden,
-        )?)
+        if reaches_unapproved(entry, history) {
+            decide::check_reach(entry, &facts, against, overridden)?;
+            return Ok(None);
+        }
+        let widened = decide::widen(entry, &facts, against, Scope::Global, overridden)?;
+        Ok(Some(widened))
     }
 
     /// Returns an entry in use that contradicts this one, where nobody has decided yet.
@@ -214,12 +222,10 @@ impl Desk {
         workspace: &Workspace,
     ) -> Result<Option<EntryId>, Failure> {
         let against = self.against(&[id], workspace).await?;
-        for other in against.into_values().flatten() {
-            if self.entry(other).await.is_ok_and(|it| it.is_live()) {
-                return Ok(Some(other));
-            }
-        }
-        Ok(None)
+        let others: Vec<EntryId> = against.into_values().flatten().collect();
+        let others = self.tenant.entries(&others).await?.into_iter();
+        let live = others.filter(Entry::is_live).map(|it| it.id);
+        Ok(live.min())
     }
 
     async fn events_of(&mut self, id: EntryId) -> Result<Vec<Event>, Failure> {
@@ -244,6 +250,19 @@ impl Desk {
 /// Returns whether only an approval lets an entry out.
 fn is_waiting(entry: &Entry, history: &[Event]) -> bool {
     is_approved_only(entry) && has_held_wording(entry, history.iter())
+}
+
+/// Returns whether an entry says that it reaches the whole organisation, and nobody approved what it reads now.
+fn reaches_unapproved(entry: &Entry, history: &[Event]) -> bool {
+    entry.scope.value == Scope::Global && !is_approved(entry, history.iter())
+}
+
+/// Returns whether that may be so, by what an entry says of itself.
+fn may_have_lapsed(entry: &Entry, workspace: &Workspace) -> bool {
+    entry.scope.value == Scope::Global
+        && entry.is_live()
+        && !is_approved_outright(entry)
+        && !workspace.is_revoked(entry)
 }
 
 /// Returns whether nothing an entry says of itself keeps it from the whole organisation.

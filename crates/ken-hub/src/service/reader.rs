@@ -2,18 +2,17 @@
 //!
 //! Whoever reads outside any run gets one that Ken makes. It belongs to an agent and its session, and confirms nothing.
 
-use ken_core::actor::{Actor, Role as Part};
+use ken_core::actor::Actor;
 use ken_core::entry::Entry;
 use ken_core::id::EntryId;
-use ken_core::review::ReviewPolicy;
-use ken_core::run::blind::{may_be_withheld, offer};
+use ken_core::run::blind;
 use ken_core::run::name;
-use ken_core::run::{How, Manner, Member, Note, Noted, Offer, Run, Witness};
+use ken_core::run::reader::unwitnessed;
+use ken_core::run::{How, Manner, Note, Noted, Offer, Run};
 
 use super::{Desk, Failure};
 
-/// Entries a note names; who was shown more saw everything.
-const SHOWN_MAX: usize = 500;
+pub use ken_core::run::reader::Reader;
 
 /// Notes a run has that Ken made, before it begins anew.
 const KENS_NOTES_MAX: i64 = 1_000;
@@ -21,53 +20,54 @@ const KENS_NOTES_MAX: i64 = 1_000;
 /// Bytes the name of a session may have.
 const SESSION_BYTES_MAX: usize = 256;
 
-/// Who is given entries.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reader {
-    pub agent: Actor,
-    /// The run it says it works in.
-    pub run: Option<String>,
-    /// The conversation it is in.
-    pub session: Option<String>,
+/// Returns whoever reads: the caller, or the agent on whose behalf it asks.
+///
+/// Nobody reads for a person: people confirm by their word, whatever they read.
+pub fn reader(
+    caller: &Actor,
+    agent: Option<Actor>,
+    run: Option<String>,
+    session: Option<String>,
+) -> Result<Reader, Failure> {
+    if let Some(other) = agent.as_ref().filter(|it| *it != caller && it.is_human()) {
+        let told = format!("`{other}` is a person; only agents are read for");
+        return Err(Failure::Usage(told));
+    }
+    if let Some(run) = run.as_ref().filter(|it| !name::is_name(it)) {
+        return Err(not_a_name(run));
+    }
+    session.as_deref().map_or(Ok(()), check_session)?;
+    Ok(Reader {
+        agent: agent.unwrap_or_else(|| caller.clone()),
+        run,
+        session,
+    })
 }
 
-impl Reader {
-    /// Returns whoever reads: the caller, or the agent on whose behalf it asks.
-    ///
-    /// Nobody reads for a person: people confirm by their word, whatever they read.
-    pub fn of(
-        caller: &Actor,
-        agent: Option<Actor>,
-        run: Option<String>,
-        session: Option<String>,
-    ) -> Result<Self, Failure> {
-        if let Some(other) = agent.as_ref().filter(|it| *it != caller && it.is_human()) {
-            let told = format!("`{other}` is a person; only agents are read for");
-            return Err(Failure::Usage(told));
-        }
-        if let Some(run) = run.as_ref().filter(|it| !name::is_name(it)) {
-            return Err(not_a_name(run));
-        }
-        if session
-            .as_ref()
-            .is_some_and(|it| SESSION_BYTES_MAX < it.len())
-        {
-            let told = format!("a session's name has at most {SESSION_BYTES_MAX} bytes");
-            return Err(Failure::Usage(told));
-        }
-        Ok(Self {
-            agent: agent.unwrap_or_else(|| caller.clone()),
-            run,
-            session,
-        })
+/// Refuses the name of a session that is too long to be one.
+pub fn check_session(session: &str) -> Result<(), Failure> {
+    match session.len() <= SESSION_BYTES_MAX {
+        true => Ok(()),
+        false => Err(Failure::Usage(format!(
+            "a session's name has at most {SESSION_BYTES_MAX} bytes"
+        ))),
     }
+}
 
-    /// Returns whether anybody needs to know what it saw.
-    fn is_watched(&self) -> bool {
-        match self.agent.role() {
-            Part::Human => false,
-            Part::Agent | Part::Ci | Part::Import | Part::Peer => true,
-        }
+/// Who is given entries, and where that is written down: found out once for all that a use case shows.
+#[derive(Debug)]
+pub(super) struct Seat<'r> {
+    pub(super) reader: &'r Reader,
+    /// The open run it works in; outside any, what it reads belongs to one that Ken makes.
+    open: Option<String>,
+    /// What that run's notes add up to, once somebody asked.
+    run: Option<Run>,
+}
+
+impl Seat<'_> {
+    /// Returns whether it works in a run that is open.
+    pub(super) fn is_in_run(&self) -> bool {
+        self.open.is_some()
     }
 }
 
@@ -81,74 +81,64 @@ pub(super) fn not_a_name(run: &str) -> Failure {
 }
 
 impl Desk {
-    /// Writes down that `reader` is about to be shown `entries`.
+    /// Seats whoever reads, if it may.
+    pub(super) async fn seat<'r>(&mut self, reader: &'r Reader) -> Result<Seat<'r>, Failure> {
+        let run = self.check_reader(reader).await?;
+        let open = match &run {
+            Some(run) => Some(run.id.clone()),
+            None => self.open_id(reader).await?,
+        };
+        Ok(Seat { reader, open, run })
+    }
+
+    /// Returns the run somebody works in.
+    pub(super) async fn run_at<'s>(
+        &mut self,
+        seat: &'s mut Seat<'_>,
+    ) -> Result<Option<&'s Run>, Failure> {
+        if let (Some(id), None) = (&seat.open, &seat.run) {
+            seat.run = self.open_run(id).await?;
+        }
+        Ok(seat.run.as_ref())
+    }
+
+    /// Writes down that somebody is about to be shown `entries`.
     pub(super) async fn note_shown(
         &mut self,
-        reader: &Reader,
+        seat: &Seat<'_>,
         entries: &[EntryId],
         how: How,
     ) -> Result<(), Failure> {
-        if !reader.is_watched() || entries.is_empty() {
-            return Ok(());
-        }
-        if self.open_id(reader).await?.is_none() {
-            self.tenant.need_not_last().await?;
-        }
-        let agent = reader.agent.clone();
-        let note = match SHOWN_MAX < entries.len() {
-            true => Note::SawEverything { agent, how },
-            false => Note::Shown {
-                agent,
-                entries: entries.to_vec(),
-                how,
-            },
-        };
-        self.note_reading(reader, note).await
+        self.note_reading(seat, seat.reader.shown(entries, how))
+            .await
     }
 
-    /// Returns what chance decides about giving `entries` to `reader`: nothing outside a run that somebody opened,
-    /// where nobody would learn anything from it.
+    /// Returns what chance decides about giving somebody `entries`.
     pub(super) async fn offers<'e>(
         &mut self,
-        reader: &Reader,
+        seat: &mut Seat<'_>,
         entries: impl Iterator<Item = &'e Entry>,
     ) -> Result<Vec<Offer>, Failure> {
-        let run = match reader.is_watched() {
-            true => self.open_run_of(reader).await?,
-            false => None,
-        };
-        let Some(run) = run.filter(|it| it.manner == Manner::Explicit) else {
+        if !seat.is_in_run() || !seat.reader.is_watched() {
             return Ok(Vec::new());
-        };
+        }
         let policy = self.review_policy().await?;
-        let mut all: Vec<Actor> = run.agents.into_keys().collect();
-        all.retain(|it| !it.is_human());
-        let offers = entries.map(|entry| {
-            let share = share_milli(entry, policy);
-            offer(entry.id, &run.id, &reader.agent, &all, share)
-        });
-        Ok(offers.collect())
+        let agent = &seat.reader.agent;
+        let run = self.run_at(seat).await?;
+        Ok(run.map_or_else(Vec::new, |run| blind::offers(run, agent, policy, entries)))
     }
 
     /// Writes down what chance decided, and which entries fitted and had no room.
     pub(super) async fn note_pushed(
         &mut self,
-        reader: &Reader,
+        seat: &Seat<'_>,
         offers: Vec<Offer>,
         passed: Vec<EntryId>,
     ) -> Result<(), Failure> {
-        let agent = reader.agent.clone();
-        if !offers.is_empty() {
-            let agent = agent.clone();
-            let note = Note::Pushed { agent, offers };
-            self.note_reading(reader, note).await?;
-        }
-        if passed.is_empty() || self.open_id(reader).await?.is_none() {
-            return Ok(());
-        }
-        let entries = passed;
-        self.note_reading(reader, Note::Passed { agent, entries })
-            .await
+        self.note_reading(seat, seat.reader.pushed(offers)).await?;
+        // Only a run that somebody opened learns from it.
+        let passed = seat.reader.passed(passed).filter(|_| seat.is_in_run());
+        self.note_reading(seat, passed).await
     }
 
     /// Returns the run `reader` names, if it is open; of who names none, that of its conversation.
@@ -182,18 +172,16 @@ impl Desk {
     }
 
     async fn open_id(&mut self, reader: &Reader) -> Result<Option<String>, Failure> {
-        let id = match (&reader.run, &reader.session) {
-            (Some(run), _) => run.clone(),
-            (None, Some(session)) => name::conversation(&reader.agent, session),
-            (None, None) => return Ok(None),
+        let Some(id) = reader.named_run() else {
+            return Ok(None);
         };
         let is_open = self.tenant.is_run_open(&id).await?;
         Ok(is_open.then_some(id))
     }
 
     async fn implicit_run_of(&mut self, reader: &Reader) -> Result<String, Failure> {
+        let id = reader.implicit_run();
         let session = reader.session.as_deref();
-        let id = name::implicit(&reader.agent, session);
         self.begin_unwitnessed(&id, Manner::Implicit, &reader.agent, session)
             .await?;
         Ok(id)
@@ -201,8 +189,7 @@ impl Desk {
 
     /// Returns the run in which it stands what `reader` saw outside any other.
     pub(super) async fn implicit_sight(&mut self, reader: &Reader) -> Result<Option<Run>, Failure> {
-        let id = name::implicit(&reader.agent, reader.session.as_deref());
-        self.open_run(&id).await
+        self.open_run(&reader.implicit_run()).await
     }
 
     /// Begins a run nobody watches, unless it is open.
@@ -217,21 +204,7 @@ impl Desk {
             return Ok(());
         }
         self.make_room(agent).await?;
-        let opened = Note::Opened {
-            run: id.to_owned(),
-            manner,
-            witness: Witness::Nobody,
-            thread: None,
-            task: None,
-        };
-        let joined = Note::Joined {
-            agent: agent.clone(),
-            member: Member {
-                session: session.map(ToOwned::to_owned),
-                ..Member::default()
-            },
-        };
-        let notes = [opened, joined].map(|note| self.noted(note, agent));
+        let notes = unwitnessed(id, manner, agent, session).map(|note| self.noted(note, agent));
         let notes = notes.into_iter().map(|it| self.admitted(it));
         let notes = notes.collect::<Result<Vec<Noted>, Failure>>()?;
         // Another process may begin it at the same time; both have it then.
@@ -239,14 +212,31 @@ impl Desk {
         Ok(())
     }
 
-    async fn note_reading(&mut self, reader: &Reader, note: Note) -> Result<(), Failure> {
-        let id = self.run_of(reader).await?;
+    /// Writes a note down that somebody needs.
+    async fn note_reading(&mut self, seat: &Seat<'_>, note: Option<Note>) -> Result<(), Failure> {
+        let Some(note) = note else {
+            return Ok(());
+        };
+        let reader = seat.reader;
+        let mut id = match &seat.open {
+            Some(id) => id.clone(),
+            None => {
+                self.tenant.need_not_last().await?;
+                self.implicit_run_of(reader).await?
+            }
+        };
         let is_kens = id.starts_with(name::IMPLICIT) || id.starts_with(name::CONVERSATION);
         if !is_kens {
             return self.note_run(&id, note, &reader.agent).await;
         }
         let noted = self.admitted(self.noted(note, &reader.agent))?;
-        match self.add_note(&id, &noted).await? {
+        let mut full = self.add_note(&id, &noted).await?;
+        if full.is_none() {
+            // It ended meanwhile; what is shown now is written down all the same.
+            id = self.implicit_run_of(reader).await?;
+            full = self.add_note(&id, &noted).await?;
+        }
+        match full {
             Some(it) if KENS_NOTES_MAX < it.notes => self.begin_anew(&id, reader).await,
             Some(_) | None => Ok(()),
         }
@@ -262,20 +252,10 @@ impl Desk {
         let session = reader.session.as_deref();
         self.begin_unwitnessed(id, manner, &reader.agent, session)
             .await?;
-        let note = Note::SawEverything {
-            agent: reader.agent.clone(),
-            how: How::Pull,
-        };
-        let noted = self.noted(note, &reader.agent);
-        self.add_note(id, &noted).await?;
+        if let Some(note) = reader.saw_everything(How::Pull) {
+            let noted = self.noted(note, &reader.agent);
+            self.add_note(id, &noted).await?;
+        }
         Ok(())
-    }
-}
-
-/// Returns the share of agents an entry is kept from.
-fn share_milli(entry: &Entry, policy: ReviewPolicy) -> u16 {
-    match may_be_withheld(entry) {
-        true => policy.share_milli(entry.since_confirmation(), entry.tallies.worth()),
-        false => 0,
     }
 }

@@ -3,35 +3,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ken_core::answer::{Candidate, Floor, Hit, Near, Scorer, Search, ThreadVisibility, sort};
+use ken_core::answer::{
+    Against, Answer, Candidate, Hit, Near, Scorer, Search, ThreadVisibility, beneath,
+};
 use ken_core::id::EntryId;
 use ken_core::object::Answered;
 use ken_core::run::How;
-use ken_core::score::{Role as Work, Weights, Withheld};
-use ken_core::surface::{BUDGET, CAP, Finding, Page, Room, Tier};
+use ken_core::score::{Weights, Withheld};
+use ken_core::surface::{Finding, Page, Portion};
 use ken_core::workspace::Workspace;
-use ken_embed::{Embedder as _, Rung, StaticTable, count_tokens};
+use ken_embed::{Rung, count_tokens};
 
-use super::{Beside, Desk, Failure, Reader, beneath};
-use crate::store::Query;
+use super::{Beside, Desk, Failure, Reader};
+use crate::store::{Query, model};
 
 /// Entries that are scored; more would not reach the first page.
 const SCORED_MAX: u32 = 50;
 
 /// Where entry files lie in a repository; what is cut short names the file that has all of it.
 const ENTRIES_DIR: &str = ".ken/entries";
-
-/// How much of an answer is wanted.
-#[derive(Clone, Copy, Debug)]
-pub struct Portion {
-    /// Entries at most.
-    pub cap: usize,
-    /// Tokens that should do.
-    pub budget: usize,
-    /// `None` lets the answer decide.
-    pub tier: Option<Tier>,
-    pub role: Option<Work>,
-}
 
 /// What is asked, and by whom.
 #[derive(Clone, Debug)]
@@ -53,43 +43,15 @@ pub struct Found {
     pub beside: Beside,
 }
 
-/// What answers here, before it is laid out.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Answer {
-    pub(super) hits: Vec<Hit>,
-    pub(super) withheld: Vec<(EntryId, Withheld)>,
+/// Lays findings out, best first.
+pub(super) fn laid_out(findings: &[Finding<'_>], portion: Portion) -> Page {
+    Page::of(findings, &portion.room(ENTRIES_DIR, &count_tokens))
 }
 
-impl Default for Portion {
-    fn default() -> Self {
-        Self {
-            cap: CAP,
-            budget: BUDGET,
-            tier: None,
-            role: None,
-        }
-    }
-}
-
-impl Portion {
-    /// Lays hits out, best first.
-    #[must_use]
-    pub fn page(self, hits: &[Hit]) -> Page {
-        let findings: Vec<Finding<'_>> = hits.iter().map(Hit::as_finding).collect();
-        self.page_of(&findings)
-    }
-
-    pub(super) fn page_of(self, findings: &[Finding<'_>]) -> Page {
-        let room = Room {
-            cap: self.cap,
-            budget: self.budget,
-            tier: self.tier,
-            role: self.role,
-            folder: ENTRIES_DIR,
-            tokens: &count_tokens,
-        };
-        Page::of(findings, &room)
-    }
+/// Lays hits out, best first.
+pub(super) fn page_of(hits: &[Hit], portion: Portion) -> Page {
+    let findings: Vec<Finding<'_>> = hits.iter().map(Hit::as_finding).collect();
+    laid_out(&findings, portion)
 }
 
 impl Found {
@@ -115,17 +77,17 @@ pub async fn search(desk: &mut Desk, question: Question) -> Result<Found, Failur
         portion,
         reader,
     } = question;
-    desk.check_reader(&reader).await?;
+    let mut seat = desk.seat(&reader).await?;
     if search.thread.is_none() {
-        let run = desk.open_run_of(&reader).await?;
-        search.thread = run.and_then(|it| it.thread);
+        let run = desk.run_at(&mut seat).await?;
+        search.thread = run.and_then(|it| it.thread.clone());
     }
     let Answer { hits, withheld } = desk.answer(&search).await?;
-    let page = portion.page(&hits);
+    let page = page_of(&hits, portion);
     let beside = desk.beside(&search, (&hits, &page), portion).await?;
     let shown = page.shown.iter().chain(beside.shown()).map(|it| it.id);
     let shown: Vec<EntryId> = shown.collect();
-    desk.note_shown(&reader, &shown, How::Pull).await?;
+    desk.note_shown(&seat, &shown, How::Pull).await?;
     Ok(Found {
         search,
         hits,
@@ -143,12 +105,11 @@ pub async fn search_kept(
     portion: Portion,
     keep: impl Fn(&Hit) -> bool,
 ) -> Result<Page, Failure> {
-    desk.check_reader(reader).await?;
+    let seat = desk.seat(reader).await?;
     let Answer { mut hits, .. } = desk.answer(search).await?;
     hits.retain(keep);
-    let page = portion.page(&hits);
-    let shown: Vec<EntryId> = page.shown.iter().map(|it| it.id).collect();
-    desk.note_shown(reader, &shown, How::Pull).await?;
+    let page = page_of(&hits, portion);
+    desk.note_shown(&seat, &page.ids(), How::Pull).await?;
     Ok(page)
 }
 
@@ -167,41 +128,17 @@ impl Desk {
             now: self.now,
             beside: found.iter().map(|it| it.entry.id).collect(),
         };
-        let mut answer = Answer::default();
-        for candidate in found {
-            answer.take(scorer.judge(candidate));
-        }
-        self.bring_opponents(&mut answer, &scorer).await?;
-        Ok(answer)
-    }
-
-    /// Names the entries that contradict a hit and brings along those the search did not find.
-    async fn bring_opponents(
-        &mut self,
-        answer: &mut Answer,
-        scorer: &Scorer<'_>,
-    ) -> Result<(), Failure> {
+        let mut answer = Answer::of(&scorer, found);
         let ids: Vec<EntryId> = answer.hits.iter().map(|hit| hit.entry.id).collect();
-        let against = self.against(&ids, scorer.workspace).await?;
-        let there: BTreeSet<EntryId> = answer.ids().collect();
-        let all: BTreeSet<EntryId> = against.values().flatten().copied().collect();
-        for id in all.difference(&there) {
-            if let Some(entry) = self.tenant.entry(*id).await? {
-                answer.take(scorer.judge(Candidate::beside(entry)));
-            }
+        let against = self.against(&ids, &workspace).await?;
+        let missing: Vec<EntryId> = answer.missing(&against).into_iter().collect();
+        if !missing.is_empty() {
+            let mut opponents = self.tenant.entries(&missing).await?;
+            opponents.sort_by_key(|it| it.id);
+            answer.add(&scorer, opponents.into_iter().map(Candidate::beside));
         }
-        let shown: BTreeSet<EntryId> = answer.hits.iter().map(|hit| hit.entry.id).collect();
-        for hit in &mut answer.hits {
-            let own = hit.entry.id;
-            let others = against.iter().filter(|(_, it)| it.contains(&own));
-            let others = others.map(|(id, _)| *id);
-            let others = others.chain(against.get(&own).into_iter().flatten().copied());
-            // A rejected claim contradicts nothing.
-            let others: BTreeSet<EntryId> = others.filter(|id| shown.contains(id)).collect();
-            hit.conflicts = others.into_iter().collect();
-        }
-        sort(&mut answer.hits);
-        Ok(())
+        answer.oppose(&against);
+        Ok(answer)
     }
 
     /// Returns who contradicts each of `ids`: by a link, or flagged and not settled.
@@ -209,7 +146,7 @@ impl Desk {
         &mut self,
         ids: &[EntryId],
         workspace: &Workspace,
-    ) -> Result<BTreeMap<EntryId, BTreeSet<EntryId>>, Failure> {
+    ) -> Result<Against, Failure> {
         let mut against = self.tenant.contradicting(ids).await?;
         let open = workspace.open_contradictions();
         for id in ids {
@@ -227,21 +164,11 @@ impl Desk {
         (local, page): (&[Hit], &Page),
         portion: Portion,
     ) -> Result<Beside, Failure> {
-        let room = Portion {
-            cap: portion.cap.saturating_sub(page.shown.len()),
-            budget: portion.budget.saturating_sub(page.tokens),
-            tier: Some(portion.tier.unwrap_or(Tier::Summary)),
-            role: portion.role,
-        };
-        if room.cap == 0 || search.query.trim().is_empty() {
+        let left = portion.left_by(page);
+        if left.cap == 0 || search.query.trim().is_empty() {
             return Ok(Beside::default());
         }
-        let asked = Search {
-            paths: Vec::new(),
-            thread: None,
-            include_stale: false,
-            ..search.clone()
-        };
+        let asked = search.elsewhere();
         let found = self.tenant.global_candidates(&query(&asked)).await?;
         // Neither what is revoked there nor what is weighed otherwise there is known here.
         let nowhere = Workspace::default();
@@ -257,29 +184,14 @@ impl Desk {
         let found = found.into_iter();
         let found = found.filter_map(|it| scorer.judge(it.candidate).ok());
         let hits = beneath(local, found.collect());
-        let page_there = room.page(&hits);
-        let is_too_much = !page.shown.is_empty() && room.budget < page_there.tokens;
-        if page_there.shown.is_empty() || is_too_much {
+        let page_there = page_of(&hits, left);
+        if !page.admits(&page_there, left) {
             return Ok(Beside::default());
         }
         Ok(Beside {
             hits,
             page: Some(page_there),
         })
-    }
-}
-
-impl Answer {
-    fn take(&mut self, judged: Result<Hit, (EntryId, Withheld)>) {
-        match judged {
-            Ok(hit) => self.hits.push(hit),
-            Err(withheld) => self.withheld.push(withheld),
-        }
-    }
-
-    fn ids(&self) -> impl Iterator<Item = EntryId> {
-        let hits = self.hits.iter().map(|hit| hit.entry.id);
-        hits.chain(self.withheld.iter().map(|(id, _)| *id))
     }
 }
 
@@ -301,26 +213,9 @@ fn query(search: &Search) -> Query<'_> {
 
 /// Returns from which cosines on the built-in model's nearness means something.
 fn near() -> Near {
-    let thresholds = StaticTable::new().model().thresholds;
+    let thresholds = model().thresholds;
     Near {
         relevant: thresholds.relevant,
         strict: thresholds.strict,
-    }
-}
-
-/// Returns the search of a briefing: nobody asked for these entries by name, so only what surely fits is told.
-pub(super) fn unasked(
-    query: String,
-    paths: Vec<String>,
-    role: Option<Work>,
-    run: String,
-) -> Search {
-    Search {
-        query,
-        paths,
-        role,
-        run: Some(run),
-        floor: Floor::Strict,
-        ..Search::default()
     }
 }

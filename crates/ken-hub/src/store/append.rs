@@ -61,7 +61,8 @@ impl Tenant {
     }
 
     async fn change(&mut self, change: Change) -> Result<Appended, StoreError> {
-        let asked = Asked::by(&change);
+        let others = [&change.remembered[..], &change.dropped].concat();
+        let asked = Asked::by(&change.incoming, &others);
         let known = self.known(&asked).await?;
         let head = known.head;
         let effects = match change.incoming.len() <= INLINE_MAX {

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::content::Scope;
 use ken_core::entry::{Created, Entry, Tallies};
+use ken_core::event::Event;
 use ken_core::id::EntryId;
-use ken_core::promotion::{exported, origin_of_copy};
+use ken_core::promotion::{exported, is_approved, origin_of_copy};
 use ken_core::workspace::Workspace;
 use pgvector::HalfVector;
 
@@ -19,13 +20,8 @@ use crate::database::Tenant;
 
 /// Returns whether an entry is meant for the whole organisation: promoted that far, in use, and as it reads now approved
 /// by a person who did not word it.
-pub(super) fn is_for_all(entry: &Entry) -> bool {
-    let covers = |read: &[ken_core::id::EventId]| {
-        !entry.revision.is_empty() && entry.revision.iter().all(|id| read.contains(id))
-    };
-    entry.scope.value == Scope::Global
-        && entry.is_live()
-        && entry.approvals.iter().any(|it| covers(&it.covers))
+pub(super) fn is_for_all<'a>(entry: &Entry, history: impl Iterator<Item = &'a Event>) -> bool {
+    entry.scope.value == Scope::Global && entry.is_live() && is_approved(entry, history)
 }
 
 /// Returns what of an entry may leave its workspace, each field by name: what is added to entries later stays.

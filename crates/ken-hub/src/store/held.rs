@@ -8,7 +8,7 @@ use ken_core::time::Timestamp;
 use sqlx::postgres::PgRow;
 
 use super::settle::parse;
-use super::{StoreError, column, event_id, uuid};
+use super::{StoreError, column, uuid};
 use crate::database::{Tenant, millis, timestamp, without_nul};
 
 /// An event that waits.
@@ -56,30 +56,7 @@ impl Tenant {
         rows.iter().map(held).collect()
     }
 
-    /// Returns those of `ids` that wait.
-    pub async fn held_among(&mut self, ids: &[EventId]) -> Result<Vec<EventId>, StoreError> {
-        let key = self.key();
-        let query = "SELECT event FROM ken.held WHERE workspace_id = $1 AND event = ANY ($2)";
-        let rows = sqlx::query(query)
-            .bind(key)
-            .bind(super::uuids(ids))
-            .fetch_all(self.reading())
-            .await?;
-        rows.iter()
-            .map(|row| Ok(event_id(column(row, 0)?)))
-            .collect()
-    }
-
-    /// Takes an event out of those that wait and appends it to the log; nothing if it does not wait.
-    pub async fn release(&mut self, id: EventId) -> Result<Option<HeldEvent>, StoreError> {
-        let Some(held) = self.discard(id).await? else {
-            return Ok(None);
-        };
-        self.append(vec![held.copy.clone()]).await?;
-        Ok(Some(held))
-    }
-
-    /// Forgets an event that waits; nothing if it does not.
+    /// Forgets an event that waits, and returns it; nothing if it does not wait.
     pub async fn discard(&mut self, id: EventId) -> Result<Option<HeldEvent>, StoreError> {
         let key = self.key();
         let delete = "DELETE FROM ken.held WHERE workspace_id = $1 AND event = $2

@@ -38,6 +38,7 @@ pub use append::{Appended, Outcome};
 pub use held::HeldEvent;
 pub use log::{Logged, Page};
 pub use read::{After, ENTRIES_MAX, EVENTS_MAX};
+pub(crate) use rows::{model, table};
 pub use runs::OpenRun;
 pub use search::{Elsewhere, Query, any_word};
 

@@ -12,6 +12,7 @@ use ken_core::id::{EntryId, EventId};
 use ken_core::workspace::{Workspace, concerns_workspace, fold_workspace};
 
 use super::StoreError;
+use super::global::is_for_all;
 use super::known::{Asked, Histories, Known, OF_WORKSPACE, StoredEntry};
 use super::rows::{EntryRow, SearchRow};
 use super::settle::Settled;
@@ -43,6 +44,25 @@ pub(super) struct Effects {
     pub(super) missing: Vec<String>,
 }
 
+/// An entry that was folded again.
+#[derive(Debug)]
+pub(super) struct Folded {
+    entry: Entry,
+    /// Whether the whole organisation is shown it.
+    is_for_all: bool,
+}
+
+impl Folded {
+    /// Folds an entry from all of its events; nothing where none of them makes one.
+    pub(super) fn of(id: EntryId, events: &[&Event]) -> Option<Self> {
+        let entry = fold_entry(id, events.iter().copied())?;
+        Some(Self {
+            is_for_all: is_for_all(&entry, events.iter().copied()),
+            entry,
+        })
+    }
+}
+
 /// What is known of an entry that was folded again.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Was<'a> {
@@ -56,6 +76,8 @@ pub(super) enum Was<'a> {
 /// What has to be written beside the log.
 #[derive(Debug, Default)]
 pub(super) struct Projection {
+    /// Whether some of the entries may have been there before.
+    pub(super) is_over: bool,
     pub(super) entries: Vec<EntryRow>,
     pub(super) searchable: Vec<SearchRow>,
     /// Entries that cannot be found any more, if they could.
@@ -147,7 +169,11 @@ impl Effects {
         self.histories.extend(more);
         let mut projection = Projection::default();
         for entry in &self.absorbed {
-            projection.entries.push(EntryRow::of(entry));
+            projection.is_over = true;
+            // What only adds up changes nobody's wording, approval or reach.
+            let stored = self.entries.get(&entry.id);
+            let is_for_all = stored.is_some_and(|it| it.is_global);
+            projection.entries.push(EntryRow::of(entry, is_for_all));
         }
         let refold: Vec<EntryId> = self.refold.iter().copied().collect();
         for part in self.refolded(&refold)? {
@@ -187,7 +213,7 @@ impl Effects {
             let now = self.now.get(id).into_iter().flatten();
             let now = now.map(|place| &self.nth(*place).event);
             let events = held.iter().map(|copy| &copy.event).chain(now);
-            let entry = fold_entry(*id, events);
+            let entry = Folded::of(*id, &events.collect::<Vec<&Event>>());
             let was = match self.entries.get(id) {
                 Some(stored) => Was::Stored(stored),
                 None if self.touched.contains(&name) => Was::New,
@@ -225,6 +251,7 @@ impl Effects {
 impl Projection {
     /// Takes in what was worked out beside it about other entries.
     fn extend(&mut self, other: Self) {
+        self.is_over |= other.is_over;
         self.entries.extend(other.entries);
         self.searchable.extend(other.searchable);
         self.unsearchable.extend(other.unsearchable);
@@ -237,7 +264,7 @@ impl Projection {
     pub(super) fn take(
         &mut self,
         id: EntryId,
-        entry: Option<Entry>,
+        folded: Option<Folded>,
         was: Was<'_>,
     ) -> Result<(), StoreError> {
         let (old, was_there, was_global) = match was {
@@ -245,7 +272,8 @@ impl Projection {
             Was::Stored(stored) => (Some(read_entry(&stored.json)?), true, stored.is_global),
             Was::Unknown => (None, true, true),
         };
-        let Some(entry) = entry else {
+        self.is_over |= was_there;
+        let Some(Folded { entry, is_for_all }) = folded else {
             self.gone.push(id);
             self.unsearchable.push(id);
             self.local.push(id);
@@ -259,8 +287,8 @@ impl Projection {
             (false, _) if was_there => self.unsearchable.push(id),
             (false, _) => {}
         }
-        self.entries.push(EntryRow::of(&entry));
-        if super::global::is_for_all(&entry) {
+        self.entries.push(EntryRow::of(&entry, is_for_all));
+        if is_for_all {
             self.global.push(entry);
         } else if was_global {
             self.local.push(id);

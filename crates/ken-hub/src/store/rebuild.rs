@@ -3,13 +3,13 @@
 //! Works through the log and then through the entries, some at a time, so that a long log needs no more memory than a
 //! short one.
 
-use ken_core::fold::fold_entry;
+use ken_core::event::Event;
 use ken_core::id::EntryId;
 use ken_core::workspace::fold_workspace;
 
 use super::append::blocking;
 use super::known::{Histories, OF_WORKSPACE};
-use super::project::{Projection, Was};
+use super::project::{Folded, Projection, Was};
 use super::settle::parse;
 use super::write::LogColumns;
 use super::{StoreError, column};
@@ -221,8 +221,8 @@ fn fold_all(histories: &Histories) -> Result<Projection, StoreError> {
         let id: EntryId = name.parse().map_err(StoreError::damaged)?;
         let events = lines.iter().map(|(_, line)| parse(line));
         let events: Vec<_> = events.collect::<Result<_, _>>()?;
-        let entry = fold_entry(id, events.iter().map(|copy| &copy.event));
-        projection.take(id, entry, Was::New)?;
+        let events: Vec<&Event> = events.iter().map(|copy| &copy.event).collect();
+        projection.take(id, Folded::of(id, &events), Was::New)?;
     }
     Ok(projection)
 }

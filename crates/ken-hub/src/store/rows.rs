@@ -53,7 +53,8 @@ pub(super) struct SearchRow {
 }
 
 impl EntryRow {
-    pub(super) fn of(entry: &Entry) -> Self {
+    /// Returns the row of an entry; whether the whole organisation is shown it follows from its events.
+    pub(super) fn of(entry: &Entry, is_for_all: bool) -> Self {
         let created = entry.created.as_ref();
         let content = entry.content.as_ref();
         let tags = content.map_or_else(Vec::new, |it| {
@@ -75,7 +76,7 @@ impl EntryRow {
             archived: entry.archived.is_some(),
             retracted: entry.retracted.is_some(),
             tombstone: entry.is_tombstone(),
-            global: super::global::is_for_all(entry),
+            global: is_for_all,
             tags: without_nul(&tags.join(BETWEEN_TAGS)),
             json: to_json(entry),
         }
@@ -125,8 +126,13 @@ pub(super) fn to_json(entry: &Entry) -> String {
 }
 
 /// Returns what is known about the model of the vectors.
-pub(super) fn model() -> &'static Model {
+pub(crate) fn model() -> &'static Model {
     TABLE.model()
+}
+
+/// Returns the model itself.
+pub(crate) fn table() -> &'static StaticTable {
+    &TABLE
 }
 
 /// Returns the vector of a text; nothing where it says nothing the model knows.

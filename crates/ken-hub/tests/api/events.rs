@@ -222,6 +222,26 @@ fn a_workspace_takes_no_more_than_its_quota_and_nothing_of_what_is_too_much() {
 }
 
 #[test]
+fn a_full_workspace_still_takes_an_order_to_blank() {
+    let hub = Hub::start_with(|settings| settings.quotas.events = 1);
+    let mut scribe = Scribe::new(11);
+    let (_, leak) = scribe.propose(STATEMENT);
+    let answer = hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&leak));
+    assert_eq!(verdicts(&answer), ["admitted"], "{}", answer.text());
+    let blank = Body::EventBlanked(EventBlanked {
+        event: leak.event.id,
+        reason: ken_core::event::BlankReason::Secret,
+    });
+    let order = scribe.write(Vec::new(), blank);
+    let answer = hub.push(&hub.acme, &hub.acme.curator, &[order]);
+    assert_eq!(verdicts(&answer), ["admitted"], "{}", answer.text());
+    assert!(!lines(&hub).concat().contains(STATEMENT));
+    let (_, more) = scribe.propose(&format!("{STATEMENT}, again"));
+    hub.push(&hub.acme, &hub.acme.curator, &[more])
+        .problem("quota");
+}
+
+#[test]
 fn a_packed_push_is_unpacked_and_another_packing_is_refused() {
     let hub = Hub::start();
     let (_, copy) = Scribe::new(8).propose(STATEMENT);

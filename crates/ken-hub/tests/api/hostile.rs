@@ -13,9 +13,9 @@ use crate::hub::{Answer, Hub, bearer};
 
 /// Mutations that are sent; ten thousand under `KEN_LONG=1`.
 fn mutations() -> usize {
-    match std::env::var_os("KEN_LONG") {
-        Some(_) => 10_000,
-        None => 1_500,
+    match ken_testkit::laws::is_long() {
+        true => 10_000,
+        false => 1_500,
     }
 }
 

@@ -473,7 +473,7 @@ fn curators_see_and_settle_what_waits_over_http() {
     let hub = Hub::start();
     let bot = hub.token(Role::Agent, "agent:bot", None);
     let ada = hub.token(Role::Curator, "human:ada@example.org", None);
-    let robot = hub.token(Role::Curator, "agent:curator", None);
+    let robot = hub.token(Role::Curator, "ci:curator", None);
     let base = "/v1/workspaces/shop";
     let norm = json!({"statement": "Commits name the ticket they belong to", "kind": "commit-norm", "cites": ["pr:7"]});
     let made = hub.post(&format!("{base}/entries"), &bot, &norm).json();

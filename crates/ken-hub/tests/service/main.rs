@@ -2,7 +2,6 @@
 
 #![cfg(test)]
 
-mod beneath;
 mod endpoints;
 mod mcp;
 mod place;

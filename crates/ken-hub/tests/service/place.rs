@@ -8,6 +8,7 @@ use ken_core::kind::Kind;
 use ken_core::time::Timestamp;
 use ken_hub::database::{Database, MIGRATIONS, Settings};
 use ken_hub::identity::{Caller, OrganisationId, Role, WorkspaceId};
+use ken_hub::serve::settings::Quotas;
 use ken_hub::service::{self, Desk, Failure, House, Reader, Recorded, Recording};
 use ken_hub::world::World;
 use ken_testkit::postgres::{self, Postgres};
@@ -50,7 +51,7 @@ impl Place {
             house: House {
                 world,
                 guard: Arc::default(),
-                events_max: 1_000_000,
+                quotas: Quotas::default(),
             },
             organisation,
             workspace: WorkspaceId(organisation.0),
@@ -158,13 +159,13 @@ impl Drop for Place {
 }
 
 pub(crate) fn reader(caller: &Caller, run: Option<&str>) -> Reader {
-    Reader::of(&caller.actor, None, run.map(ToOwned::to_owned), None).unwrap()
+    service::reader(&caller.actor, None, run.map(ToOwned::to_owned), None).unwrap()
 }
 
 /// Returns whoever `agent` is, in a run.
 pub(crate) fn agent(name: &str, run: &str) -> Reader {
     let caller = name.parse().unwrap();
-    Reader::of(&caller, None, Some(run.to_owned()), None).unwrap()
+    service::reader(&caller, None, Some(run.to_owned()), None).unwrap()
 }
 
 pub(crate) fn recording(reader: Reader, kind: Kind, statement: &str) -> Recording {

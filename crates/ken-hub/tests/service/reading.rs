@@ -7,7 +7,7 @@ use ken_core::kind::{Kind, Memory};
 use ken_core::run::close::Ending;
 use ken_core::store::Filter;
 use ken_core::surface::NOTHING_FOUND;
-use ken_hub::identity::Role;
+use ken_hub::identity::{Caller, Role};
 use ken_hub::service::{self, Briefing, Failure, NewRun, Period, Portion, Question};
 
 use crate::place::{Place, reader, recording};
@@ -140,6 +140,49 @@ fn what_is_shown_is_noted_before_it_is_returned_and_people_are_not_watched() {
     let seen: Vec<String> = run.agents.keys().map(ToString::to_string).collect();
     assert_eq!(seen, ["agent:bot"]);
     assert!(run.agents[&bot.actor].shown.contains_key(&entry.id));
+}
+
+#[test]
+fn a_person_who_is_briefed_in_a_run_takes_no_part_in_it() {
+    let place = Place::new();
+    let (ada, bot) = (place.ada(), place.bot());
+    for lesson in LESSONS
+        .iter()
+        .chain(&["The payment gateway sleeps at noon"])
+    {
+        place.add(&ada, Kind::Learning, lesson);
+    }
+    let wish = NewRun {
+        id: Some("R-p".to_owned()),
+        ..NewRun::default()
+    };
+    place
+        .act(&bot, async |desk| service::open(desk, wish).await)
+        .unwrap();
+    let brief = |caller: &Caller| {
+        let briefing = Briefing {
+            reader: reader(caller, Some("R-p")),
+            task: "Fix the payment gateway".to_owned(),
+            paths: Vec::new(),
+            role: None,
+        };
+        place
+            .act(caller, async |desk| service::brief(desk, briefing).await)
+            .unwrap()
+    };
+    assert_eq!(brief(&ada).known.shown.len(), 5, "and one fitted beside");
+    let agents = || {
+        let run = place.act(&bot, async |desk| service::run(desk, "R-p").await);
+        run.unwrap().agents
+    };
+    assert!(agents().is_empty(), "{:?}", agents());
+    let briefed = brief(&bot);
+    let noted = &agents()[&bot.actor];
+    let shown: Vec<EntryId> = noted.shown.keys().copied().collect();
+    let told = briefed.known.shown.iter().map(|it| it.id);
+    let told: std::collections::BTreeSet<EntryId> = told.collect();
+    assert_eq!(shown, Vec::from_iter(told));
+    assert_eq!(noted.passed.len(), 1, "what had no room");
 }
 
 #[test]

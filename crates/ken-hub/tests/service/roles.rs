@@ -7,7 +7,7 @@ use ken_core::promotion::Artifact;
 use ken_core::run::Note;
 use ken_core::run::close::Ending;
 use ken_hub::identity::{Caller, Role};
-use ken_hub::service::{self, Approving, Desk, Failure, NewRun, Observation, Reader};
+use ken_hub::service::{self, Approving, Desk, Failure, NewRun, Observation};
 
 use crate::place::{Place, reader, recording};
 
@@ -226,7 +226,7 @@ fn nobody_speaks_for_an_agent_that_is_not_theirs() {
     let read = |caller: &Caller, agent: &str, run: Option<&str>| {
         let run = run.map(ToOwned::to_owned);
         let agent = agent.parse().unwrap();
-        let reader = Reader::of(&caller.actor, Some(agent), run, None).unwrap();
+        let reader = service::reader(&caller.actor, Some(agent), run, None).unwrap();
         place.act(caller, async |desk| {
             service::entry(desk, &reader, &id).await
         })
@@ -264,7 +264,7 @@ fn write_for_another(place: &Place) {
         matches!(closed, Err(Failure::NotYours { .. })),
         "{closed:?}"
     );
-    let as_victim = Reader::of(&eve.actor, Some(victim), None, None).unwrap();
+    let as_victim = service::reader(&eve.actor, Some(victim), None, None).unwrap();
     let it = recording(
         as_victim,
         Kind::Learning,
@@ -280,7 +280,7 @@ fn write_for_another(place: &Place) {
 #[test]
 fn a_workspace_takes_no_more_events_than_it_may() {
     let mut place = Place::new();
-    place.house.events_max = 1;
+    place.house.quotas.events = 1;
     let bot = place.bot();
     place.add(&bot, Kind::Learning, "Retry a payment once after a timeout");
     let it = recording(
@@ -290,7 +290,17 @@ fn a_workspace_takes_no_more_events_than_it_may() {
     );
     let full = place.act(&bot, async |desk| service::record(desk, it).await);
     assert!(
-        matches!(full, Err(Failure::Quota { events: 2, max: 1 })),
+        matches!(&full, Err(Failure::Quota(it)) if (it.wanted, it.max) == (2, 1)),
+        "{full:?}"
+    );
+    assert_eq!(place.events("entry.proposed"), 1);
+    // Bytes count as much as events do.
+    place.house.quotas.events = 10;
+    place.house.quotas.bytes = 1_000;
+    let it = recording(reader(&bot, None), Kind::Learning, &"Wide ".repeat(200));
+    let full = place.act(&bot, async |desk| service::record(desk, it).await);
+    assert!(
+        matches!(&full, Err(Failure::Quota(it)) if it.max == 1_000),
         "{full:?}"
     );
     assert_eq!(place.events("entry.proposed"), 1);

@@ -12,7 +12,7 @@ use ken_hub::identity::{Caller, Role};
 use ken_hub::service::{self, Failure, NewRun, Observation, Reader};
 use ken_testkit::build::Scribe;
 
-use crate::place::{Place, agent};
+use crate::place::{Place, agent, reader};
 
 const STATEMENT: &str = "The payment gateway answers twice after a timeout";
 const A_DAY_AND_MORE: u64 = 25 * 60 * 60 * 1000;
@@ -192,7 +192,7 @@ fn one_token_confirms_no_claim_of_its_own_whatever_names_it_takes() {
         assert_eq!(closed.closing.promoted.get(&claim.id), None, "{name}");
         let told = place
             .act(&place.ada(), async |desk| {
-                let reader = Reader::of(&bot.actor, None, None, None)?;
+                let reader = reader(&bot, None);
                 service::entry(desk, &reader, &claim.id.to_string()).await
             })
             .unwrap();
@@ -224,8 +224,10 @@ fn what_one_token_tells_in_several_names_does_not_converge() {
 
 /// Reads an entry in a conversation, outside any run.
 fn read(place: &Place, by: &Caller, session: &str, id: &str) {
-    let session = Some(session.to_owned());
-    let reader = Reader::of(&by.actor, None, None, session).unwrap();
+    let reader = Reader {
+        session: Some(session.to_owned()),
+        ..reader(by, None)
+    };
     place
         .act(by, async |desk| service::entry(desk, &reader, id).await)
         .unwrap();

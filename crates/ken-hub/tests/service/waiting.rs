@@ -1,14 +1,17 @@
 //! What waits for a person: the promotion queue, approvals, the organisation's tier, lines that were held.
 
 use ken_core::actor::Actor;
-use ken_core::content::Scope;
-use ken_core::decide::{Clock, Proposal, propose};
-use ken_core::event::{Admission, Origin, Recorded};
+use ken_core::content::{Changes, Scope};
+use ken_core::decide::{Clock, Draft, Proposal, propose};
+use ken_core::entry::Entry;
+use ken_core::event::{
+    Admission, Body, Channel, Origin, Reanchored, Recorded, Revised, ScopeChanged,
+};
 use ken_core::id::{EntryId, EventId};
 use ken_core::kind::Kind;
 use ken_core::promotion::Artifact;
 use ken_core::status::Status;
-use ken_hub::identity::Role;
+use ken_hub::identity::{Role, WorkspaceId};
 use ken_hub::service::{self, Approving, Failure, Portion, Question};
 
 use crate::place::{Place, reader};
@@ -119,6 +122,148 @@ fn scp_what_has_proven_itself_is_promoted_by_a_person_and_answers_elsewhere_bene
         back.beside.shown().is_empty(),
         "its own workspace knows it already"
     );
+}
+
+/// Appends an event about an entry as a push would, in the name of `agent:mover`.
+fn happens(place: &Place, entry: EntryId, body: Body) {
+    place.later(1_000);
+    let by: Actor = "agent:mover".parse().unwrap();
+    let mut world = place.house.world.clone();
+    let mut clock = Clock {
+        node: world.node(),
+        now: place.house.world.now(),
+        seen: None,
+        ids: &mut world,
+    };
+    let draft = Draft {
+        about: vec![entry.into()],
+        body,
+    };
+    let rules = ken_guard::RULE_SET;
+    let copy = Recorded::new(clock.stamp(draft, &by, Admission::clean(rules)));
+    place.runtime.block_on(async {
+        let tenant = place.database.tenant(place.organisation, place.workspace);
+        let mut tenant = tenant.await.unwrap();
+        tenant.append(vec![copy]).await.unwrap();
+        tenant.commit().await.unwrap();
+    });
+    place.later(1_000);
+}
+
+fn current(place: &Place, id: EntryId) -> Entry {
+    let (ada, id) = (place.ada(), id.to_string());
+    let told = place.act(&ada, async |desk| {
+        service::entry(desk, &reader(&ada, None), &id).await
+    });
+    told.unwrap().entry
+}
+
+/// Returns what the organisation tells another workspace.
+fn told_elsewhere(place: &Place, elsewhere: WorkspaceId) -> Vec<String> {
+    let found = place.act_in(elsewhere, &place.ada(), async |desk| {
+        service::search(desk, question(place, "retry a payment after a timeout?")).await
+    });
+    let beside = found.unwrap().beside;
+    beside
+        .hits
+        .iter()
+        .map(|it| it.entry.said().to_owned())
+        .collect()
+}
+
+#[test]
+fn scp_what_reaches_all_stays_when_its_code_moves_and_comes_back_when_new_words_are_approved() {
+    const REWORDED: &str = "Retry a payment twice after a gateway timeout";
+    let place = Place::new();
+    let ada = place.ada();
+    let id = place.add(&place.bot(), Kind::Learning, STATEMENT).id;
+    let name = id.to_string();
+    let elsewhere = place.another("warehouse");
+    let approve = |artifact: String| {
+        let it = Approving {
+            despite: true,
+            artifact,
+            ..Approving::default()
+        };
+        place.act(&ada, async |desk| service::approve(desk, &name, it).await)
+    };
+    let waiting = || {
+        let queue = place.act(&ada, async |desk| service::queue(desk).await);
+        queue.unwrap().waiting
+    };
+    approve(digest(&place, &name)).unwrap();
+    assert_eq!(told_elsewhere(&place, elsewhere), [STATEMENT]);
+
+    let body = Body::Reanchored(Reanchored {
+        evidence: Vec::new(),
+        replaces: current(&place, id).revision,
+    });
+    happens(&place, id, body);
+    assert_eq!(
+        told_elsewhere(&place, elsewhere),
+        [STATEMENT],
+        "no word changed"
+    );
+    assert!(waiting().is_empty());
+    let again = approve(digest(&place, &name));
+    assert!(matches!(again, Err(Failure::Refused(_))), "{again:?}");
+
+    let body = Body::Revised(Revised {
+        changes: Changes {
+            statement: Some(REWORDED.parse().unwrap()),
+            ..Changes::default()
+        },
+        replaces: current(&place, id).revision,
+        channel: Channel::Command,
+        reason: None,
+        origin: None,
+    });
+    happens(&place, id, body);
+    assert!(
+        told_elsewhere(&place, elsewhere).is_empty(),
+        "nobody approved that"
+    );
+    let waits = waiting();
+    assert_eq!(waits.len(), 1, "a person can bring it back");
+    assert_eq!(waits[0].entry.id, id);
+    approve(waits[0].artifact.clone()).unwrap();
+    assert_eq!(told_elsewhere(&place, elsewhere), [REWORDED]);
+    assert!(waiting().is_empty());
+    place.runtime.block_on(async {
+        let rebuilt = place.database.rebuild(place.organisation, place.workspace);
+        rebuilt.await.unwrap();
+    });
+    assert_eq!(
+        told_elsewhere(&place, elsewhere),
+        [REWORDED],
+        "made again from the log"
+    );
+}
+
+#[test]
+fn scp_new_words_that_are_not_wanted_are_asked_about_once() {
+    let place = Place::new();
+    let ada = place.ada();
+    let id = place.add(&place.bot(), Kind::Learning, STATEMENT).id;
+    let body = Body::ScopeChanged(ScopeChanged {
+        to: Scope::Global,
+        replaces: current(&place, id).scope.heads,
+    });
+    happens(&place, id, body);
+    let waiting = || {
+        let queue = place.act(&ada, async |desk| service::queue(desk).await);
+        queue.unwrap().waiting.len()
+    };
+    assert_eq!(
+        waiting(),
+        1,
+        "it says it reaches all, and nobody approved it"
+    );
+    let name = id.to_string();
+    place
+        .act(&ada, async |desk| service::reject(desk, &name, None).await)
+        .unwrap();
+    assert_eq!(waiting(), 0);
 }
 
 #[test]
@@ -300,6 +445,27 @@ fn a_held_line_is_in_no_log_until_a_person_releases_it() {
     assert_eq!(told.entry.status.value, Status::Candidate);
     let gone = place.act(&ada, async |desk| service::discard(desk, id).await);
     assert!(matches!(gone, Err(Failure::NotFound { .. })), "{gone:?}");
+}
+
+#[test]
+fn what_is_released_counts_against_the_quota() {
+    let mut place = Place::new();
+    let ada = place.ada();
+    place.add(&place.bot(), Kind::Learning, STATEMENT);
+    place.house.quotas.events = 1;
+    let held = line(&place, "Always answer with the customer's name first");
+    let id = held.event.id;
+    place.runtime.block_on(async {
+        let tenant = place.database.tenant(place.organisation, place.workspace);
+        let mut tenant = tenant.await.unwrap();
+        tenant.hold(&held, "odd", "agent:remote").await.unwrap();
+        tenant.commit().await.unwrap();
+    });
+    let full = place.act(&ada, async |desk| service::release(desk, id).await);
+    assert!(matches!(full, Err(Failure::Quota(_))), "{full:?}");
+    assert_eq!(place.events("entry.proposed"), 1);
+    let listed = place.act(&ada, async |desk| service::held(desk).await);
+    assert_eq!(listed.unwrap().len(), 1, "it goes on waiting");
 }
 
 #[test]

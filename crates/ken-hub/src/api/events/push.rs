@@ -8,7 +8,7 @@ use axum::extract::State;
 use ken_core::event::{Body, Recorded};
 use ken_core::id::EventId;
 use ken_core::tombstone::Stones;
-use ken_remote::wire::{Answered, PUSH_BYTES_MAX, PUSH_EVENTS_MAX, Push, Pushed, Verdict};
+use ken_remote::wire::{Answered, Cursor, PUSH_BYTES_MAX, PUSH_EVENTS_MAX, Push, Pushed, Verdict};
 use uuid::Uuid;
 
 use super::judge::{Judged, Looked, Sent, Stored, decide, look};
@@ -16,7 +16,6 @@ use crate::api::App;
 use crate::api::body::JsonBody;
 use crate::api::caller::{InWorkspace, Records};
 use crate::api::problem::{Kind, Problem};
-use crate::api::quota;
 use crate::database::Tenant;
 use crate::identity::audit::Act;
 use crate::store::{Outcome, StoreError};
@@ -49,14 +48,20 @@ pub(super) async fn push_events(
     let (guard, sender) = (Arc::clone(&app.guard), sent.clone());
     let lines = move || look(&guard, push.events.iter().map(|it| it.get()), &sender);
     let looked = blocking(lines).await?;
-    let answers = write(&app, &it, looked, &sent).await?;
+    let Pushed {
+        events: answers,
+        cursor,
+    } = write(&app, &it, looked, &sent).await?;
     count(&app, &answers);
     if !answers.is_empty() && answers.iter().all(|it| it.verdict == Verdict::Refused) {
         let told = serde_json::to_value(&answers).unwrap_or_default();
         let detail = "every event was refused; `events` says why for each, and nothing was written";
         return Err(Problem::new(Kind::Refused, detail).with("events", told));
     }
-    Ok(Json(Pushed { events: answers }))
+    Ok(Json(Pushed {
+        events: answers,
+        cursor,
+    }))
 }
 
 /// Runs what takes longer than a moment where nobody waits for it.
@@ -74,9 +79,9 @@ async fn write(
     it: &InWorkspace<Records>,
     looked: Vec<Looked>,
     sent: &Sent,
-) -> Result<Vec<Answered>, Problem> {
+) -> Result<Pushed, Problem> {
     if looked.is_empty() {
-        return Ok(Vec::new());
+        return Ok(told(Vec::new(), None));
     }
     let organisation = it.caller.organisation;
     let mut tenant = app.database.tenant(organisation, it.workspace).await?;
@@ -103,19 +108,27 @@ async fn write(
         }
     }
     if copies.is_empty() && holds.is_empty() {
+        let end = tenant.cursor().await?;
         tenant.rollback().await?;
-        return Ok(answers.into_iter().flatten().collect());
+        return Ok(told(answers, Some(end)));
     }
     hold(it, &mut tenant, &holds).await?;
-    if !copies.is_empty() {
+    let end = if copies.is_empty() {
+        tenant.cursor().await?
+    } else {
+        // What blanks makes nothing larger for long, and a full workspace must not keep a leak.
+        let is_order = |copy: &Recorded| matches!(copy.event.body, Body::EventBlanked(_));
+        let takes_room = !copies.iter().all(is_order);
         let appended = tenant.append(copies).await?;
         for ((n, id, quarantined), outcome) in places.iter().zip(&appended.outcomes) {
             answers[*n] = Some(appended_answer(*id, *quarantined, *outcome));
         }
-        if appended.outcomes.iter().any(|it| *it != Outcome::Known) {
-            room(app, &mut tenant).await?;
+        if takes_room && appended.outcomes.iter().any(|it| *it != Outcome::Known) {
+            let room = tenant.room().await?;
+            app.settings.quotas.check(&room)?;
         }
-    }
+        appended.cursor
+    };
     let subject = match places.len() + holds.len() {
         1 => "1 event".to_owned(),
         count => format!("{count} events"),
@@ -124,7 +137,14 @@ async fn write(
     tenant.audit(&it.caller, act, subject).await?;
     tenant.commit().await?;
     app.watch.grew(it.workspace);
-    Ok(answers.into_iter().flatten().collect())
+    Ok(told(answers, Some(end)))
+}
+
+fn told(answers: Vec<Option<Answered>>, cursor: Option<Cursor>) -> Pushed {
+    Pushed {
+        events: answers.into_iter().flatten().collect(),
+        cursor,
+    }
 }
 
 /// Compares every line with what the hub has.
@@ -237,29 +257,6 @@ async fn hold(
         tenant.hold(copy, why, &by).await?;
     }
     Ok(())
-}
-
-/// Undoes a push that makes the workspace larger than it may be; the row is held since the beginning.
-async fn room(app: &App, tenant: &mut Tenant) -> Result<(), Problem> {
-    let (organisation, workspace) = (tenant.organisation().0, tenant.workspace_id().0);
-    let (events, bytes, own, own_bytes): (i64, i64, Option<i64>, Option<i64>) = sqlx::query_as(
-        "SELECT w.events, w.bytes, o.events_max, o.bytes_max FROM ken.workspaces w
-         JOIN ken.organisations o ON o.id = w.organisation_id
-         WHERE w.organisation_id = $1 AND w.id = $2",
-    )
-    .bind(organisation)
-    .bind(workspace)
-    .fetch_one(tenant.connection())
-    .await?;
-    let quotas = &app.settings.quotas;
-    let max = own.map_or(quotas.events, i64::unsigned_abs);
-    quota::refuse_beyond("events in this workspace", events.unsigned_abs(), max)?;
-    let max = own_bytes.map_or(quotas.bytes, i64::unsigned_abs);
-    quota::refuse_beyond(
-        "bytes of events in this workspace",
-        bytes.unsigned_abs(),
-        max,
-    )
 }
 
 fn count(app: &App, answers: &[Answered]) {

@@ -22,7 +22,7 @@ use utoipa_axum::router::OpenApiRouter;
 use super::App;
 use super::caller::InWorkspace;
 use super::problem::{Kind, Problem};
-use crate::service::{Desk, Failure, Reader};
+use crate::service::{self, Desk, Failure, Reader};
 
 /// Returns the routes of knowledge.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -57,7 +57,7 @@ pub(super) struct Reading {
 impl Reading {
     fn reader(self, caller: &Actor) -> Result<Reader, Problem> {
         let agent = parsed("agent", self.agent.as_deref())?;
-        Ok(Reader::of(caller, agent, self.run, self.session)?)
+        Ok(service::reader(caller, agent, self.run, self.session)?)
     }
 }
 

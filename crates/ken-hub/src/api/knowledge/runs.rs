@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Reading, all_parsed, check_items, check_text, desk, parsed};
+use super::{Reading, all_parsed, check_text, desk, parsed};
 use crate::api::App;
 use crate::api::body::{InPath, JsonBody};
 use crate::api::caller::{InWorkspace, Reads, Records};
@@ -375,7 +375,9 @@ impl RunAgent {
     fn member(self) -> Result<(Actor, Member), Problem> {
         let agent = self.agent.parse();
         let agent: Actor = agent.map_err(|error| Problem::invalid(format!("`agent`: {error}")))?;
-        check_items("session", self.session.as_slice())?;
+        self.session
+            .as_deref()
+            .map_or(Ok(()), service::check_session)?;
         let told_by: BTreeSet<Actor> = all_parsed("told_by", &self.told_by)?;
         let member = Member {
             role: parsed("role", self.role.as_deref())?,

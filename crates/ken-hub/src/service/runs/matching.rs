@@ -6,9 +6,10 @@ use ken_core::entry::Entry;
 use ken_core::id::EntryId;
 use ken_core::likeness::Claim;
 use ken_core::text::Statement;
-use ken_embed::{Embedder as _, StaticTable};
+use ken_embed::Embedder as _;
 
 use crate::service::{Desk, Failure};
+use crate::store::table;
 
 /// Entries with the most words in common that are compared with a finding.
 const COMPARED_MAX: u32 = 32;
@@ -31,7 +32,7 @@ impl Desk {
 fn saying(statement: &Statement, near: &[Entry]) -> BTreeSet<EntryId> {
     let texts = [statement.as_str()].into_iter();
     let texts: Vec<&str> = texts.chain(near.iter().map(Entry::said)).collect();
-    let vectors = StaticTable::new().embed(&texts).ok();
+    let vectors = table().embed(&texts).ok();
     let claim = Claim::of(statement.as_str());
     let same = (1..texts.len()).filter(|at| {
         let cosine = vectors.as_ref().map(|all| all[*at].cosine(&all[0]));

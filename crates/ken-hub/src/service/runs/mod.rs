@@ -12,7 +12,9 @@ use ken_core::run::accumulate::SCALE_MILLI;
 use ken_core::run::close::Ending;
 use ken_core::run::name::{self, CONVERSATION, IMPLICIT};
 use ken_core::run::written::{Closed, PastRun};
-use ken_core::run::{AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness};
+use ken_core::run::{
+    ABANDONED_AFTER_MS, AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness,
+};
 use ken_core::text::{Note as Words, Tag};
 use serde_json::Value;
 
@@ -21,9 +23,6 @@ use super::reader::not_a_name;
 use super::{Desk, Failure, Reader};
 use crate::identity::Role;
 use crate::world::random;
-
-/// Milliseconds after its last note when a run that nobody closed counts as abandoned.
-const ABANDONED_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Abandoned runs that are closed when another is opened; the others wait for the next.
 const SWEPT_MAX: u32 = 4;
@@ -345,12 +344,18 @@ impl Desk {
             Ok(_) => Ok(()),
             Err(error @ (Failure::Store(_) | Failure::Database(_))) => Err(error),
             // It waits until there is room.
-            Err(Failure::Quota { .. }) => Ok(self.tenant.undo().await?),
+            Err(Failure::Quota(_)) => self.undo().await,
             Err(why) => {
-                self.tenant.undo().await?;
+                self.undo().await?;
                 tracing::warn!(%why, "a run that nobody ended cannot be closed and is forgotten");
                 self.forget_run(&run).await
             }
         }
+    }
+
+    /// Undoes what was done since the mark, and forgets what was read of it.
+    async fn undo(&mut self) -> Result<(), Failure> {
+        self.workspace = None;
+        Ok(self.tenant.undo().await?)
     }
 }
