@@ -162,7 +162,7 @@ fn code(error: &Error) -> &'static str {
         Error::NotFound(_) => "not_found",
         Error::Ambiguous { .. } => "ambiguous",
         Error::NoSuchEvent(_) => "no_such_event",
-        Error::TooLarge { .. } => "too_large",
+        Error::TooLarge(_) => "too_large",
         Error::Usage(_) => "usage",
         Error::Model(_) => "model",
         Error::Judge(_) => "judge",
@@ -221,6 +221,7 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         Refusal::OwnWords { .. } => "own_words",
         Refusal::NotWaiting(_) => "nothing_changes",
         Refusal::ApprovalNeeded(_) => "approval_needed",
+        Refusal::NotShown { .. } => "not_shown",
     }
 }
 
@@ -258,7 +259,7 @@ fn hint(error: &Error) -> Option<String> {
             return Some(format!("`ken approve {id}` approves it"));
         }
         Error::NoSuchEvent(_) => "`ken log ID` lists the events of an entry",
-        Error::TooLarge { .. } => "shorten the text, or cite a document that holds it",
+        Error::TooLarge(_) => "shorten the text, or cite a document that holds it",
         Error::Git(_) => "`ken doctor` looks the installation over",
         Error::NotInitialised
         | Error::TooNew { .. }

@@ -12,6 +12,7 @@ mod promote;
 mod propose;
 mod revoke;
 mod undo;
+mod verdict;
 
 use crate::actor::Actor;
 use crate::check::CheckError;
@@ -33,10 +34,7 @@ pub use entry_changes::{
     archive, blank, cite, confirm, lift_quarantine, link, reanchor, restore, retract, revise,
     set_overlay, set_status, worded_by,
 };
-pub use lessons::{
-    FEEDBACK_WEIGHT_MILLI, after_gain, after_run, effects, feedback, find_again, reset_confidence,
-    rise,
-};
+pub use lessons::{after_gain, after_run, effects, find_again, reset_confidence, rise};
 pub use pairs::{
     LONGER_PERCENT, dismiss_pair, flag_contradiction, merge, resolve_contradiction, supersede,
 };
@@ -44,6 +42,7 @@ pub use promote::{approve, check_reach, keep, widen};
 pub use propose::{CITATIONS_MAX, Proposal, SCHEMA_VERSION, propose};
 pub use revoke::revoke;
 pub use undo::undo;
+pub use verdict::{FEEDBACK_WEIGHT_MILLI, feedback, is_said_already, may_judge};
 
 /// What shall happen, before it has a time, an id and the guard's word.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,6 +137,10 @@ pub enum Refusal {
     NotWaiting(EntryId),
     #[error("{0} needs an approval; lifting its quarantine is not enough")]
     ApprovalNeeded(EntryId),
+    #[error(
+        "{by} was not shown {entry}; read it first in the same run or session: only who had an entry can say whether it helped"
+    )]
+    NotShown { entry: EntryId, by: Actor },
 }
 
 /// Stamps drafts with time, id and salt.

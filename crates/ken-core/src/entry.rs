@@ -286,6 +286,16 @@ impl Entry {
             && self.superseded_by.is_none()
     }
 
+    /// Returns whether it came from a peer and nobody here laid it aside or put something else in its place.
+    pub fn is_inbound(&self) -> bool {
+        let origin = self.created.as_ref().map(|it| it.origin);
+        origin == Some(Origin::Peer)
+            && self.archived.is_none()
+            && self.retracted.is_none()
+            && self.merged_into.is_none()
+            && self.superseded_by.is_none()
+    }
+
     /// Returns whether an operator put `mark` on the entry.
     pub fn is_marked(&self, mark: Overlay) -> bool {
         let mark = self.overlays.get(&mark);

@@ -154,6 +154,13 @@ pub fn likeness(a: &Claim, b: &Claim, cosine: Option<f64>) -> Likeness {
     Likeness::Different
 }
 
+impl Claim {
+    /// Returns whether `text` makes the same claim; `cosine` is how near a model finds the two.
+    pub fn is_said_by(&self, text: &str, cosine: Option<f64>) -> bool {
+        likeness(self, &Self::of(text), cosine).is_match()
+    }
+}
+
 /// Words in common over words in either. Order and repetition are no matter.
 fn is_reworded(a: &BTreeSet<String>, b: &BTreeSet<String>) -> bool {
     let (common, either) = (a.intersection(b).count(), a.union(b).count());

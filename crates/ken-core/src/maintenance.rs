@@ -16,6 +16,7 @@ use crate::event::Overlay;
 use crate::kind::Memory;
 use crate::status::Status;
 use crate::time::{DAY_MS, Date, Timestamp};
+use crate::workspace::Workspace;
 
 /// The setting of a workspace that holds its policy.
 pub const MAINTENANCE_KEY: &str = "maintenance";
@@ -220,6 +221,11 @@ impl fmt::Display for Category {
 }
 
 impl Policy {
+    /// Returns the policy of a workspace: the default one where its own is missing or not sound.
+    pub fn of(workspace: &Workspace) -> Self {
+        workspace.configured(MAINTENANCE_KEY).unwrap_or_default()
+    }
+
     /// Returns whether the policy lets something happen unasked.
     pub fn allows(&self, category: Category) -> bool {
         match self.mode {

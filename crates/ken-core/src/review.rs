@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::entry::Seen;
 use crate::lift::Worth;
+use crate::workspace::Workspace;
 
 /// The key of the workspace's settings this policy is configured under.
 pub const REVIEW_KEY: &str = "review";
@@ -48,6 +49,11 @@ impl ReviewPolicy {
         chances: 0,
         blind: true,
     };
+
+    /// Returns the policy of a workspace: the default one where its own is missing or not sound.
+    pub fn of(workspace: &Workspace) -> Self {
+        workspace.configured(REVIEW_KEY).unwrap_or_default()
+    }
 
     /// Returns whether silence since the last confirmation lays an entry aside.
     pub fn is_over(self, since: Seen) -> bool {

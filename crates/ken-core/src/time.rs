@@ -61,6 +61,16 @@ impl Timestamp {
     pub fn plus_millis(self, millis: u64) -> Self {
         Self::from_millis(self.0.saturating_add(millis))
     }
+
+    /// Returns this instant moved by `millis` into the past, not before 1970.
+    pub fn minus_millis(self, millis: u64) -> Self {
+        Self(self.0.saturating_sub(millis))
+    }
+
+    /// Returns the milliseconds from `earlier` to `self`, zero if `earlier` lies later.
+    pub fn millis_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
 }
 
 impl Date {
@@ -225,6 +235,18 @@ mod tests {
         ] {
             assert!(bad.parse::<Timestamp>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn moving_stays_within_the_range() {
+        let at = Timestamp::from_millis;
+        for (from, back, there) in [(5, 0, 5), (5, 2, 3), (5, 5, 0), (5, 6, 0), (0, u64::MAX, 0)] {
+            assert_eq!(at(from).minus_millis(back), at(there), "{from} - {back}");
+        }
+        for (later, earlier, between) in [(5, 2, 3), (5, 5, 0), (2, 5, 0)] {
+            assert_eq!(at(later).millis_since(at(earlier)), between);
+        }
+        assert_eq!(Timestamp::MAX.plus_millis(u64::MAX), Timestamp::MAX);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -57,6 +58,12 @@ impl Workspace {
     /// Returns what the workspace configured under `key`.
     pub fn config(&self, key: &str) -> Option<&Setting> {
         self.settings.get(&format!("config/{key}"))
+    }
+
+    /// Returns what the workspace configured under `key`, if this build can make something of it.
+    pub fn configured<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        let own = self.config(key)?;
+        T::deserialize(&own.value).ok()
     }
 }
 

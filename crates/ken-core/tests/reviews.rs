@@ -99,16 +99,10 @@ fn closed(run: &Run, entry: &Entry, policy: ReviewPolicy) -> Closing {
         validity: Validity::Unverifiable,
         same: BTreeSet::from([entry.id]),
         found_by: found_by.map(|(name, _)| name.clone()).collect(),
+        authors: BTreeSet::new(),
     };
-    let today = "2026-11-15".parse().unwrap();
-    close(
-        run,
-        &ENDING,
-        &[touched],
-        &|_| Sight::default(),
-        policy,
-        today,
-    )
+    let now = "2026-11-15T00:00:00Z".parse().unwrap();
+    close(run, &ENDING, &[touched], &|_| Sight::default(), policy, now)
 }
 
 /// An entry and its events.
@@ -151,7 +145,7 @@ impl Story {
         if let Some(provenance) = closing.found.get(&self.id) {
             self.tell(Body::Confirmed(Confirmed {
                 provenance: *provenance,
-                on: "2026-11-15".parse().unwrap(),
+                on: "2026-11-15T00:00:00Z".parse().unwrap(),
                 run: Some(closing.closed.run.clone()),
                 withdraws: Vec::new(),
             }));
@@ -313,15 +307,16 @@ fn dec_05_dec_06_dec_07_an_unseen_finding_refreshes_verifies_and_brings_back() {
         validity: Validity::Unverifiable,
         same: [story.id].into(),
         found_by: [agent(0)].into(),
+        authors: BTreeSet::new(),
     };
-    let today = "2026-11-15".parse().unwrap();
+    let now = "2026-11-15T00:00:00Z".parse().unwrap();
     let swept = close(
         &found(12),
         &abandoned,
         &[touched],
         &|_| Sight::default(),
         ReviewPolicy::STRICT,
-        today,
+        now,
     );
     assert_eq!(swept.found[&story.id], Provenance::Unwitnessed);
 }
@@ -351,12 +346,13 @@ fn a_conversation_that_hooks_saw_out_confirms_and_is_worth_nothing() {
             validity: Validity::Unverifiable,
             same: [story.id].into(),
             found_by: [self::agent(0)].into(),
+            authors: BTreeSet::new(),
         };
         let ending = Ending {
             outcome: Outcome::Abandoned,
             ..ENDING
         };
-        let today = "2026-11-15".parse().unwrap();
+        let now = "2026-11-15T00:00:00Z".parse().unwrap();
         let before = |_: &Actor| Sight::default();
         close(
             &run,
@@ -364,7 +360,7 @@ fn a_conversation_that_hooks_saw_out_confirms_and_is_worth_nothing() {
             &[touched],
             &before,
             ReviewPolicy::STRICT,
-            today,
+            now,
         )
     };
     let closing = told(Witness::Hooks, true);
@@ -450,7 +446,7 @@ fn absorb(entry: &mut Entry, closing: &Closing, number: u32) {
         entry.archived = Some(ken_core::entry::Archival {
             events: Vec::new(),
             because: ArchiveReason::Decay,
-            since: "2026-11-15".parse().unwrap(),
+            since: "2026-11-15T00:00:00Z".parse().unwrap(),
         });
     }
     if closing.restored.contains(&entry.id) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ken_core::actor::{Actor, Role};
 use ken_core::decide::{Clock, Draft};
-use ken_core::event::{Admission, LINE_BYTES_MAX, Proposed, Recorded};
+use ken_core::event::{Admission, EventData as _, Proposed, Recorded, Retracted};
 use ken_core::hlc::{DRIFT_MAX_MS, Hlc};
 use ken_core::id::{EventId, NodeId};
 use ken_core::store::Store as _;
@@ -298,7 +298,7 @@ impl Engine {
                 Some(id) => clock.stamp_as(id, draft, by, admission),
                 None => clock.stamp(draft, by, admission),
             };
-            batch.push(checked(&Recorded::new(event))?);
+            batch.push(Recorded::written(event)?);
         }
         self.append(&batch)?;
         Ok(batch)
@@ -335,29 +335,13 @@ impl Engine {
 /// Returns what the GenAI conventions call a write.
 fn operation(drafts: &[(Option<EventId>, Draft)]) -> &'static str {
     let is = |name: &str| drafts.iter().any(|(_, it)| it.body.type_name() == name);
-    if is("entry.proposed") {
+    if is(Proposed::TYPE) {
         "create_memory"
-    } else if is("entry.retracted") {
+    } else if is(Retracted::TYPE) {
         "delete_memory"
     } else {
         "update_memory"
     }
-}
-
-/// What is written must be what a reader accepts, before it touches the disk.
-fn checked(recorded: &Recorded) -> Result<Recorded, Error> {
-    let bytes = recorded.line().len();
-    if LINE_BYTES_MAX < bytes {
-        return Err(Error::TooLarge {
-            bytes,
-            max: LINE_BYTES_MAX,
-        });
-    }
-    // Numbers may be spelled another way on the line, `1` for `1.0`: what is read is what counts.
-    let read = Recorded::parse(recorded.line().as_bytes()).expect("a written line reads back");
-    assert_eq!(read.event.id, recorded.event.id, "and as the same event");
-    assert_eq!(read.event.unknown_fields, 0, "with nothing lost");
-    Ok(read)
 }
 
 fn read_segment(ledger: &Ledger, name: &str) -> Result<Vec<u8>, Error> {

@@ -34,8 +34,8 @@ pub enum Error {
     },
     #[error("no event has the id `{0}`")]
     NoSuchEvent(String),
-    #[error("the event has {bytes} bytes; at most {max} are allowed")]
-    TooLarge { bytes: usize, max: usize },
+    #[error(transparent)]
+    TooLarge(#[from] ken_core::event::TooLong),
     #[error("{0}")]
     Usage(String),
     #[error("{count} entry files are gone at once")]
@@ -142,7 +142,7 @@ impl Error {
             | Self::NotFound(_)
             | Self::Ambiguous { .. }
             | Self::NoSuchEvent(_)
-            | Self::TooLarge { .. }
+            | Self::TooLarge(_)
             | Self::Usage(_)
             | Self::Model(_)
             | Self::Judge(_)
@@ -210,7 +210,7 @@ impl Error {
             Self::Refused(_)
             | Self::Signature(_)
             | Self::NoSuchEvent(_)
-            | Self::TooLarge { .. }
+            | Self::TooLarge(_)
             | Self::Usage(_)
             | Self::Disk(_)
             | Self::Append(_)

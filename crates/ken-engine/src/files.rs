@@ -7,7 +7,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ken_core::entry::Entry;
-use ken_core::event::Recorded;
+use ken_core::event::{EventData as _, Proposed, Recorded};
 use ken_core::id::{EntryId, EventId};
 use ken_core::store::{Filter, Shelf, Store as _};
 use ken_ledger::layout::KEN_DIR;
@@ -394,7 +394,7 @@ impl Engine {
             Some(entry) if entry.created.is_none() && 0 < entry.history.blanked => {}
             Some(_) | None => return Ok(false),
         }
-        let proposes = |it: &Recorded| it.event.body.type_name() == "entry.proposed";
+        let proposes = |it: &Recorded| it.event.body.type_name() == Proposed::TYPE;
         let history = self.history(id)?;
         Ok(history.iter().any(|it| it.is_blanked() && proposes(it)))
     }

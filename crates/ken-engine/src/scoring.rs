@@ -20,8 +20,7 @@ pub struct Scoring {
 
 impl Scoring {
     pub(crate) fn of(workspace: &Workspace) -> Self {
-        let own = workspace.config(SCORING_KEY);
-        let own = own.and_then(|setting| Weights::from_json(&setting.value).ok());
+        let own = Weights::of(workspace);
         Self {
             weights: own.unwrap_or_default(),
             own: own.is_some(),

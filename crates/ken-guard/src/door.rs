@@ -15,7 +15,9 @@ use ken_core::event::{
     Admission, AdmissionVerdict, ArchiveReason, Body, Overlay, Proposed, ScanStatus, Subject,
 };
 use ken_core::kind::Memory;
+use ken_core::run::Noted;
 use ken_core::status::Status as EntryStatus;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::admission::{Reach, Weighed, Weights, weigh};
@@ -67,7 +69,7 @@ impl Guard {
     pub fn admit(&self, mut draft: Draft, by: &Actor) -> Result<(Draft, Admission), Turned> {
         norms_are_peoples(&draft, by)?;
         approvals_are_peoples(&draft, by)?;
-        let mut told = draft.body.to_json().unwrap_or_default();
+        let mut told = said_by(&draft.body);
         let redacted = self.redact_draft(&mut draft, &mut told);
         let (mut admission, findings) = self.judge(&told, by)?;
         admission.redacted = redacted;
@@ -84,6 +86,23 @@ impl Guard {
             }
         }
         Ok((draft, admission))
+    }
+
+    /// Looks at a note about a run; returns it as it may be kept, without its secrets where the author asked for that.
+    pub fn admit_note(&self, noted: Noted) -> Result<Noted, Turned> {
+        let value = |noted: &Noted| serde_json::to_value(noted).expect("notes are plain data");
+        let mut told = value(&noted);
+        let noted = match self.redact_told(&mut told) {
+            true => {
+                // Where the marker does not fit, the note is scanned, and refused, as it was.
+                let noted = Noted::deserialize(&told).unwrap_or(noted);
+                told = value(&noted);
+                noted
+            }
+            false => noted,
+        };
+        self.judge(&told, &noted.by)?;
+        Ok(noted)
     }
 
     /// Asks the rules about every text in `told`, which `by` says.
@@ -139,6 +158,13 @@ impl Guard {
             Weighed::Reject => Err(Turned::Worthless { milli }),
         }
     }
+}
+
+/// Returns everything the data of a draft says. Only lines that were read may have a body that tells nothing, and one that
+/// cannot be looked at must not pass.
+fn said_by(body: &Body) -> Value {
+    body.to_json()
+        .expect("a draft is of a type this build writes")
 }
 
 /// Says what the rules refused, and in which field; never the text itself.

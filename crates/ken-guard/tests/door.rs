@@ -1,11 +1,14 @@
 //! What becomes of lines that come from elsewhere, whatever they say about their own admission.
 
+use std::collections::BTreeSet;
+
 use ken_core::citation::{Citation, EvidenceType};
 use ken_core::event::{
     AdmissionVerdict, ApprovalGranted, Body, Origin, Overlay, OverlaySet, PairDismissed, PairKind,
     Proposed, Recorded, Switch,
 };
 use ken_core::kind::Kind;
+use ken_core::run::{Finding, Note, Noted};
 use ken_guard::{Guard, Turned, Written};
 use ken_testkit::any_event::seal;
 use ken_testkit::build::Scribe;
@@ -182,4 +185,35 @@ fn agents_hide_nothing_by_saying_that_their_own_event_was_quarantined() {
             "{person}"
         );
     }
+}
+
+#[test]
+fn a_note_with_a_secret_is_refused_or_kept_without_it() {
+    let noted = |statement: &str| Noted {
+        at: "2026-11-15T00:00:00Z".parse().expect("a time"),
+        by: "agent:a".parse().expect("an actor"),
+        note: Note::Observed {
+            agent: "agent:a".parse().expect("an actor"),
+            finding: Box::new(Finding::new(
+                statement.parse().expect("a statement"),
+                Vec::new(),
+                Vec::new(),
+            )),
+            says: BTreeSet::new(),
+        },
+    };
+    let plain = noted("Retries need a key");
+    let refusing = Guard::default();
+    assert_eq!(refusing.admit_note(plain.clone()), Ok(plain.clone()));
+    let turned = refusing.admit_note(noted(SECRET));
+    assert!(matches!(turned, Err(Turned::Guarded(_))), "{turned:?}");
+    let replacing = Guard {
+        redacts: true,
+        ..Guard::default()
+    };
+    assert_eq!(replacing.admit_note(plain.clone()), Ok(plain));
+    let kept = replacing.admit_note(noted(SECRET)).expect("it is replaced");
+    let kept = serde_json::to_string(&kept).expect("plain data");
+    assert!(kept.contains("[REDACTED:"), "{kept}");
+    assert!(!kept.contains("hunter2x"), "{kept}");
 }

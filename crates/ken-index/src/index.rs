@@ -7,7 +7,7 @@ use std::path::Path;
 use ken_core::actor::Actor;
 use ken_core::citation::EvidenceRef;
 use ken_core::entry::Entry;
-use ken_core::event::{Event, Recorded};
+use ken_core::event::{Event, EventData, Recorded};
 use ken_core::hlc::Hlc;
 use ken_core::id::{EntryId, EventId};
 use ken_core::state::State;
@@ -78,7 +78,8 @@ impl Index {
     }
 
     /// Returns the events of a type among the last `among` there are, the latest first.
-    pub fn latest_of_type(&self, name: &str, among: u32) -> Result<Vec<Recorded>, IndexError> {
+    pub fn latest_of_type<T: EventData>(&self, among: u32) -> Result<Vec<Recorded>, IndexError> {
+        let name = T::TYPE;
         self.checked(|db| {
             let query = "SELECT line FROM (SELECT line FROM events ORDER BY at DESC, id DESC LIMIT ?2) WHERE instr(line, ?1)";
             let mut statement = db.prepare_cached(query)?;
@@ -97,7 +98,8 @@ impl Index {
     }
 
     /// Returns the events of a type, in canonical order.
-    pub fn of_type(&self, name: &str) -> Result<Vec<Recorded>, IndexError> {
+    pub fn of_type<T: EventData>(&self) -> Result<Vec<Recorded>, IndexError> {
+        let name = T::TYPE;
         self.checked(|db| {
             let query = "SELECT line FROM events WHERE instr(line, ?1) ORDER BY at, id";
             let mut statement = db.prepare_cached(query)?;

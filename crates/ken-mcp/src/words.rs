@@ -2,6 +2,8 @@
 //!
 //! Text of entries is data: between marks, invisible characters escaped.
 
+mod applies;
+
 use std::fmt::Write as _;
 
 use ken_core::entry::Entry;
@@ -15,6 +17,8 @@ use ken_core::surface::{self, Finding, LeftOut, Page, Reason, Room, Tier, inline
 use ken_core::text::word;
 use ken_core::time::Timestamp;
 use serde::Serialize;
+
+pub use applies::{Applies, AppliesObject, Change};
 
 /// Events of a history that are shown, the newest.
 const HISTORY_MAX: usize = 50;

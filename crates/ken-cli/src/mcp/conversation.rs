@@ -57,23 +57,11 @@ impl Conversations {
         Actor::from_claim(Role::Agent, &name)
     }
 
-    /// Returns who found something: the reader itself where it is known which conversation it is in, else one of this
-    /// process, which confirms nothing. Another program of the same agent may have been shown what no hook saw.
-    pub(super) fn finder(
-        &self,
-        engine: &mut Engine,
-        (reader, caller): (&Reader, &Caller),
-        named: bool,
-    ) -> Result<Reader, Error> {
-        if named || caller.conversation.is_some() || session_of(&reader.agent).is_some() {
-            return Ok(reader.clone());
-        }
-        let run = engine.converse(&reader.agent, &self.own, Witness::Nobody)?;
-        Ok(Reader {
-            agent: reader.agent.clone(),
-            run: Some(run.id),
-            session: Some(self.own.clone()),
-        })
+    /// Returns the conversation of this process, where nobody named the one the reader is in. Another program of the same
+    /// agent may have been shown what no hook saw: what is found here must not count as found by that one.
+    pub(super) fn apart(&self, reader: &Reader, caller: &Caller) -> Option<&str> {
+        let is_named = caller.conversation.is_some() || session_of(&reader.agent).is_some();
+        (!is_named).then_some(&self.own)
     }
 
     /// Returns the agent with the conversation it is in, which is opened if it is not.

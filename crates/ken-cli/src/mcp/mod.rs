@@ -121,14 +121,13 @@ impl Local {
     }
 }
 
-impl Desk<'_> {
-    /// Returns who found what is recorded now.
-    fn finder(&mut self) -> Result<Reader, Failure> {
-        let who = (self.reader, self.caller);
-        let finder = self
-            .conversations
-            .finder(self.engine, who, self.has_named_run);
-        Ok(finder?)
+impl<'a> Desk<'a> {
+    /// Returns the conversation that what is recorded now belongs to, where it is not known which the reader is in.
+    fn apart(&self) -> Option<&'a str> {
+        match self.has_named_run {
+            true => None,
+            false => self.conversations.apart(self.reader, self.caller),
+        }
     }
 
     /// Returns the run draws are seeded by.

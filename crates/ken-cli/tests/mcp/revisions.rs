@@ -298,7 +298,7 @@ fn a_change_is_told_what_it_invalidates() {
     }
     let object = client.call("ken_check", json!({"format": "json"}));
     let object = &object["structuredContent"];
-    assert_eq!(object["schema"], "ken.check.v1");
+    assert_eq!(object["schema"], "ken.applies.v1");
     assert_eq!(object["invalid"][0]["id"], shop.lesson);
     let gone = client.said("ken_search", json!({"query": "split a refused charge"}));
     assert!(

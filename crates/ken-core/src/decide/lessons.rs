@@ -1,10 +1,10 @@
-//! What runs and those who work with entries teach about them.
+//! What runs teach about entries.
 
 use crate::actor::Actor;
 use crate::entry::Entry;
 use crate::event::{
-    ArchiveReason, Body, ConfidenceReset, Confirmed, Effect, Feedback, FeedbackGiven, Outcome,
-    Provenance, RunEffects, StatusChanged,
+    ArchiveReason, Body, ConfidenceReset, Confirmed, Effect, Outcome, Provenance, RunEffects,
+    StatusChanged,
 };
 use crate::facts::Beta;
 use crate::run::Run;
@@ -16,9 +16,6 @@ use crate::time::Date;
 
 use super::entry_changes::{archive, restore};
 use super::{Draft, Refusal, about, person_needed, writable};
-
-/// What one word of feedback adds to alpha or beta, in thousandths: as much as the least outcome.
-pub const FEEDBACK_WEIGHT_MILLI: u32 = 500;
 
 /// Records that a run found the claim again, and how that came about.
 pub fn find_again(
@@ -99,17 +96,6 @@ pub fn after_gain(
         drafts.push(rise(entry, Status::Active)?);
     }
     Ok(drafts)
-}
-
-/// Records whether an entry helped.
-pub fn feedback(entry: &Entry, verdict: Feedback) -> Result<Draft, Refusal> {
-    writable(entry)?;
-    let weight_milli = FEEDBACK_WEIGHT_MILLI;
-    let body = FeedbackGiven {
-        verdict,
-        weight_milli,
-    };
-    Ok(about(entry, Body::FeedbackGiven(body)))
 }
 
 /// Puts a posterior that is stuck back to the prior; only a person may.

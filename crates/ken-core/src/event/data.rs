@@ -84,6 +84,8 @@ macro_rules! event_types {
         }
 
         $(impl EventData for $data {
+            const TYPE: &'static str = $name;
+
             fn of(body: &Body) -> Option<&Self> {
                 if let Body::$variant(data) = body { Some(data) } else { None }
             }
@@ -101,6 +103,9 @@ macro_rules! event_types {
 
 /// The data of one event type.
 pub trait EventData: Sized {
+    /// The type's name in the ledger.
+    const TYPE: &'static str;
+
     /// Returns the data if `body` is of this type.
     fn of(body: &Body) -> Option<&Self>;
 }
@@ -298,7 +303,7 @@ data! {
         roles: BTreeMap<Tag, u32>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thread: Option<Tag>,
-        /// From the first note to the last.
+        /// From its opening to its end; of one that nobody saw to its end, to the last that is known of it.
         #[serde(default)]
         duration_ms: u64,
         /// Entries somebody was shown, and entries that came out of it.

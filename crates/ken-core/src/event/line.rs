@@ -47,6 +47,13 @@ pub enum LineError {
     Sum,
 }
 
+/// An event that no line is long enough for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the event has {bytes} bytes; at most {LINE_BYTES_MAX} are allowed")]
+pub struct TooLong {
+    pub bytes: usize,
+}
+
 /// A line whose data was replaced by its digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlankForm(pub Box<str>);
@@ -113,6 +120,23 @@ impl Recorded {
             event,
             line: line.into(),
         }
+    }
+
+    /// Writes `event` as a line and reads it back as a reader would: what is kept is what that one sees.
+    ///
+    /// # Panics
+    /// As [`Self::new`] does, and if the line says anything else than the event: better than to keep it.
+    pub fn written(event: Event) -> Result<Self, TooLong> {
+        let Self { event, line } = Self::new(event);
+        let bytes = line.len();
+        if LINE_BYTES_MAX < bytes {
+            return Err(TooLong { bytes });
+        }
+        // Numbers may be spelled another way on the line, `1` for `1.0`: what is read is what counts.
+        let read = Self::parse(line.as_bytes()).expect("a written line reads back");
+        assert_eq!(read.event.id, event.id, "and as the same event");
+        assert_eq!(read.event.unknown_fields, 0, "with nothing lost");
+        Ok(read)
     }
 
     /// Reads one line, without its newline, and checks everything about it.

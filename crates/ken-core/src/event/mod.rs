@@ -23,7 +23,7 @@ use crate::text_form::text_form;
 
 pub(crate) use data::each_schema;
 pub use data::*;
-pub use line::{BlankForm, Head, LINE_BYTES_MAX, LineError, Recorded, blank_form};
+pub use line::{BlankForm, Head, LINE_BYTES_MAX, LineError, Recorded, TooLong, blank_form};
 
 /// What a fold orders by: the clock, then the id.
 pub type Order = (Hlc, EventId);

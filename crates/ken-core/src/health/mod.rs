@@ -20,6 +20,7 @@ use crate::entry::{Entry, Tally};
 use crate::event::{PairKind, RunClosed};
 use crate::id::EntryId;
 use crate::maintenance::Policy;
+use crate::run::written::PastRun;
 use crate::score::Weights;
 use crate::time::Timestamp;
 
@@ -47,6 +48,12 @@ pub struct Facts {
 pub struct Outcome {
     pub closed: RunClosed,
     pub at: Timestamp,
+}
+
+impl From<PastRun> for Outcome {
+    fn from(PastRun { closed, at, .. }: PastRun) -> Self {
+        Self { closed, at }
+    }
 }
 
 /// How much an insight asks for.
@@ -241,6 +248,22 @@ impl Facts {
     pub fn errors_of(&self, id: EntryId) -> u64 {
         self.errors.get(&id).copied().unwrap_or_default()
     }
+}
+
+/// Returns how often entries disappointed: `missed` are those that came first and did not answer, each as often as it did;
+/// what `entries` were called unhelpful is added. Those that never did are left out.
+pub fn disappointments(
+    missed: impl IntoIterator<Item = EntryId>,
+    entries: &[Entry],
+) -> BTreeMap<EntryId, u64> {
+    let mut errors: BTreeMap<EntryId, u64> = BTreeMap::new();
+    for id in missed {
+        *errors.entry(id).or_default() += 1;
+    }
+    for entry in entries.iter().filter(|it| 0 < it.tallies.unhelpful) {
+        *errors.entry(entry.id).or_default() += entry.tallies.unhelpful;
+    }
+    errors
 }
 
 /// Returns the first part of each tag of an entry: what it is about, broadly.

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Run};
+use super::{Finding, Found, Run};
 use crate::actor::Actor;
 use crate::event::Outcome;
 use crate::kind::Kind;
+use crate::likeness::Claim;
 
 /// Agents that must find the same, none having heard of it from another.
 pub const CONVERGENCE_MIN: usize = 2;
@@ -45,6 +46,13 @@ pub struct Gain {
     pub found_by: BTreeSet<Actor>,
     /// Whether agents found it who could not have heard of it from each other.
     pub is_convergent: bool,
+}
+
+/// Returns what becomes of the findings of a run that no entry says, those together that say the same.
+pub fn gains(run: &Run, outcome: Outcome) -> Vec<Gain> {
+    let groups = run.new_findings().into_iter();
+    let gains = groups.filter_map(|group| gain(run, outcome, &group));
+    gains.collect()
 }
 
 /// Returns what becomes of findings that all say the same and that no entry says.
@@ -86,14 +94,52 @@ fn is_durable(statement: &str) -> bool {
 }
 
 impl Run {
-    /// Returns whether enough of `agents` found the same by themselves: each watched, none below another.
+    /// Returns the findings of which nobody knows an entry that says so; one may have been written since.
+    pub fn unsaid(&mut self) -> impl Iterator<Item = &mut Found> {
+        let findings = self.agents.values_mut().flat_map(|it| &mut it.findings);
+        findings.filter(|it| it.says.is_empty())
+    }
+
+    /// Returns the findings that no entry says, with who made them; those together that say the same.
+    fn new_findings(&self) -> Vec<Vec<(&Actor, &Finding)>> {
+        let mut groups: Vec<(Claim, Vec<(&Actor, &Finding)>)> = Vec::new();
+        for (name, agent) in &self.agents {
+            for it in agent.findings.iter().filter(|it| it.says.is_empty()) {
+                let statement = it.finding.statement.as_str();
+                let same = groups
+                    .iter_mut()
+                    .find(|(claim, _)| claim.is_said_by(statement, None));
+                match same {
+                    Some((_, group)) => group.push((name, &it.finding)),
+                    None => groups.push((Claim::of(statement), vec![(name, &it.finding)])),
+                }
+            }
+        }
+        groups.into_iter().map(|(_, group)| group).collect()
+    }
+
+    /// Returns whether enough of `agents` found the same by themselves: each watched, none below another, and no two told
+    /// by one voice.
     fn converges(&self, agents: &BTreeSet<Actor>) -> bool {
         let watched: Vec<&Actor> = agents.iter().filter(|it| self.is_witnessed(it)).collect();
         let apart = |one: &&&Actor| {
             let above = self.heard_from(one);
             watched.iter().all(|it| !above.contains(*it))
         };
-        CONVERGENCE_MIN <= watched.iter().filter(apart).count()
+        let (mut voices, mut count) = (BTreeSet::new(), 0);
+        for agent in watched.iter().filter(apart) {
+            let own = self.speakers(agent);
+            count += usize::from(voices.is_disjoint(&own));
+            voices.extend(own);
+        }
+        CONVERGENCE_MIN <= count
+    }
+
+    /// Returns whose word it is what an agent found: its own, and of those who told it in its name.
+    pub(super) fn speakers<'a>(&'a self, agent: &'a Actor) -> BTreeSet<&'a Actor> {
+        let told = self.agents.get(agent).into_iter();
+        let told = told.flat_map(|it| &it.voices);
+        told.chain([agent]).collect()
     }
 
     /// Returns everybody whose words an agent has, directly or through others.

@@ -7,11 +7,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::exposure::Sight;
+use super::exposure::{Sight, is_kin};
+use super::written::same_claim;
 use super::{Agent, Manner, Run, Witness};
 use crate::actor::Actor;
 use crate::entry::{Entry, Seen};
-use crate::event::{ArchiveReason, Arm, Effect, Outcome, Overlay, Provenance, RunClosed, Trial};
+use crate::event::{
+    ArchiveReason, Arm, Body, Effect, Outcome, Overlay, Provenance, Recorded, RunClosed, Trial,
+};
 use crate::facts::Validity;
 use crate::id::EntryId;
 use crate::kind::Memory;
@@ -19,7 +22,7 @@ use crate::posterior::outcome_weight;
 use crate::review::ReviewPolicy;
 use crate::status::Status;
 use crate::text::Tag;
-use crate::time::Date;
+use crate::time::{Date, Timestamp};
 
 /// How a run ended, as whoever closes it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +56,9 @@ pub struct Touched {
     pub same: BTreeSet<EntryId>,
     /// The agents whose findings say the same.
     pub found_by: BTreeSet<Actor>,
+    /// Whose word the entry is, where names are proven: nobody confirms its own. Empty where a name is but a claim, and
+    /// what tells agents apart is what they saw.
+    pub authors: BTreeSet<Actor>,
 }
 
 /// What closing a run decides.
@@ -67,6 +73,42 @@ pub struct Closing {
     pub promoted: BTreeMap<EntryId, Status>,
 }
 
+/// Returns `entries`, which `run` touched, with what it has to do with them; `validity` is what the code says of one.
+///
+/// What a newer ken wrote this one may only read, and leaves out. Whose words they are is for the caller to say.
+pub fn touched(
+    run: &Run,
+    entries: Vec<Entry>,
+    validity: impl Fn(EntryId) -> Validity,
+) -> Vec<Touched> {
+    let mut found_by = run.found_by();
+    let entries = entries.into_iter().filter(|it| !it.is_read_only());
+    let touched = entries.map(|entry| Touched {
+        validity: validity(entry.id),
+        same: same_claim(run, &entry),
+        found_by: found_by.remove(&entry.id).unwrap_or_default(),
+        authors: BTreeSet::new(),
+        entry,
+    });
+    let mut touched: Vec<Touched> = touched.collect();
+    touched.sort_by_key(|it| it.entry.id);
+    touched
+}
+
+/// Returns whose word an entry is: those who worded it, and those who say what it rests on.
+pub fn authors(entry: &Entry, history: &[Recorded]) -> BTreeSet<Actor> {
+    let worded = history.iter().map(|it| &it.event).filter(|it| {
+        matches!(
+            it.body,
+            Body::Proposed(_) | Body::Revised(_) | Body::Merged(_)
+        )
+    });
+    let worded = worded.map(|it| it.by.clone());
+    let cited = entry.citations.iter().map(|it| it.cited_by.clone());
+    let created = entry.created.iter().map(|it| it.by.clone());
+    worded.chain(cited).chain(created).collect()
+}
+
 /// Decides what becomes of `touched`; `before` is what an agent's session saw before the run.
 pub fn close(
     run: &Run,
@@ -74,7 +116,7 @@ pub fn close(
     touched: &[Touched],
     before: &dyn Fn(&Actor) -> Sight,
     policy: ReviewPolicy,
-    today: Date,
+    now: Timestamp,
 ) -> Closing {
     let mut closing = Closing {
         closed: RunClosed {
@@ -87,7 +129,7 @@ pub fn close(
             agents: run.agents.keys().cloned().collect(),
             roles: run.roles(),
             thread: run.thread.clone(),
-            duration_ms: run.last.millis().saturating_sub(run.opened.millis()),
+            duration_ms: run.duration_ms(ending.outcome, now),
             accessed: 0,
             extracted: run.count_added(),
         },
@@ -102,7 +144,7 @@ pub fn close(
         run,
         ending,
         before: sights.collect(),
-        today,
+        today: now.date(),
     };
     for it in touched {
         closer.decide(it, policy, &mut closing);
@@ -156,11 +198,9 @@ impl Closer<'_> {
         let agents = || self.run.agents.iter();
         let saw = |agent: &Agent| agent.shown.contains_key(&id) || agent.told.contains(&id);
         let shown = agents().any(|(_, agent)| saw(agent));
-        let used = |agent: &Agent| agent.used.contains(&id) || agent.cites.contains(&id);
-        let used = agents().any(|(_, agent)| used(agent));
         let blind =
             self.counts() && agents().any(|(name, agent)| self.had_a_chance(name, agent, it));
-        let weight = match used {
+        let weight = match self.run.uses(id) {
             true => self.weight(it),
             false => (0, 0),
         };
@@ -189,6 +229,7 @@ impl Closer<'_> {
 
     fn provenance(&self, agent: &Actor, it: &Touched) -> Provenance {
         match self.before.get(agent) {
+            Some(_) if self.run.speaks_for(agent, &it.authors) => Provenance::Unwitnessed,
             Some(before) => self.run.provenance(agent, &it.same, before),
             None => Provenance::Unwitnessed,
         }
@@ -267,6 +308,34 @@ impl Run {
             Outcome::Succeeded | Outcome::Failed => true,
             Outcome::Abandoned => self.witness == Witness::Hooks && ended,
         }
+    }
+
+    /// Returns how long it took, if it ends `now`: whoever says how work went ended it then. When work ended that nobody
+    /// saw to its end is not known, only until when there was any.
+    fn duration_ms(&self, outcome: Outcome, now: Timestamp) -> u64 {
+        let end = match outcome {
+            Outcome::Succeeded | Outcome::Failed => self.last.max(now),
+            Outcome::Abandoned => self.last,
+        };
+        end.millis_since(self.opened)
+    }
+
+    /// Returns who found the entries that say what was found.
+    fn found_by(&self) -> BTreeMap<EntryId, BTreeSet<Actor>> {
+        let mut found_by: BTreeMap<EntryId, BTreeSet<Actor>> = BTreeMap::new();
+        for (name, agent) in &self.agents {
+            for id in agent.findings.iter().flat_map(|it| &it.says) {
+                found_by.entry(*id).or_default().insert(name.clone());
+            }
+        }
+        found_by
+    }
+
+    /// Returns whether what `agent` found may be the word of one of `authors`, under whatever name.
+    fn speaks_for(&self, agent: &Actor, authors: &BTreeSet<Actor>) -> bool {
+        let spoke = self.speakers(agent);
+        let is_ones = |author: &Actor| spoke.iter().any(|it| is_kin(it, author));
+        authors.iter().any(is_ones)
     }
 
     /// Returns how many entries its agents wrote.

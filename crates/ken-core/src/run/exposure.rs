@@ -53,6 +53,11 @@ impl Sight {
     pub fn includes(&self, entries: &BTreeSet<EntryId>) -> bool {
         self.everything || !self.entries.is_disjoint(entries)
     }
+
+    /// Returns whether `entry` was seen.
+    pub fn has(&self, entry: EntryId) -> bool {
+        self.everything || self.entries.contains(&entry)
+    }
 }
 
 impl Run {
@@ -77,7 +82,24 @@ impl Run {
         sight
     }
 
-    /// Returns whether somebody else knows everything an agent saw; nobody is a witness to itself.
+    /// Returns what an agent saw before this run: in its session, and in those of `outside` that may have been in it.
+    ///
+    /// Only where both sessions are known and differ was it somebody else who saw what is told there.
+    pub fn seen_before(&self, agent: &Actor, in_session: Sight, outside: &[Self]) -> Sight {
+        let mut seen = in_session;
+        let session = self.session_of(agent);
+        for other in outside.iter().filter(|other| other.id != self.id) {
+            let theirs = other.session_of(agent);
+            let is_apart = theirs.is_some() && session.is_some() && theirs != session;
+            if other.agents.contains_key(agent) && !is_apart {
+                seen.add(other.sight(agent));
+            }
+        }
+        seen
+    }
+
+    /// Returns whether somebody else knows everything an agent saw; nobody is a witness to itself, nor to what goes by a
+    /// name below its own.
     pub fn is_witnessed(&self, agent: &Actor) -> bool {
         let declared = |name: &Actor| {
             let agent = self.agents.get(name);
@@ -87,7 +109,7 @@ impl Run {
         let upstream = member.map(|it| &it.told_by);
         self.manner == Manner::Explicit
             && self.witness != Witness::Nobody
-            && (self.witness == Witness::Hooks || self.by != *agent)
+            && (self.witness == Witness::Hooks || !is_kin(&self.by, agent))
             && self.is_complete
             && declared(agent)
             && upstream.is_none_or(|told_by| told_by.iter().all(declared))
@@ -109,4 +131,9 @@ impl Run {
             false => Provenance::Unwitnessed,
         }
     }
+}
+
+/// Returns whether two may be one: the same, or one of them below the other.
+pub(super) fn is_kin(one: &Actor, other: &Actor) -> bool {
+    one.covers(other) || other.covers(one)
 }

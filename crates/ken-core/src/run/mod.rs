@@ -3,13 +3,14 @@
 //! A run is a list of notes, each true when it was made; [`Run`] is what they add up to. From it follows how
 //! a finding came about ([`exposure`]), from whom entries are withheld ([`blind`]) and, at the end, what
 //! becomes of the entries it touched ([`close`]) and of findings that are new ([`accumulate`]). Nobody is asked
-//! again: what follows is written down ([`written`]). [`name`] says what runs are called, [`reader`] who is given
-//! entries and which note says so.
+//! again: what follows is written down ([`written`]). [`known`] says what somebody is told who records what is
+//! known already, [`name`] what runs are called, [`reader`] who is given entries and which note says so.
 
 pub mod accumulate;
 pub mod blind;
 pub mod close;
 pub mod exposure;
+pub mod known;
 pub mod name;
 pub mod reader;
 pub mod written;
@@ -107,6 +108,44 @@ pub enum Note {
     Gap,
 }
 
+impl Note {
+    /// Returns whose doing it tells of.
+    pub fn agent(&self) -> Option<&Actor> {
+        match self {
+            Self::Joined { agent, .. }
+            | Self::Shown { agent, .. }
+            | Self::SawEverything { agent, .. }
+            | Self::Pushed { agent, .. }
+            | Self::Passed { agent, .. }
+            | Self::Said { agent, .. }
+            | Self::Used { agent, .. }
+            | Self::Added { agent, .. }
+            | Self::Observed { agent, .. }
+            | Self::Ended { agent, .. } => Some(agent),
+            Self::Opened { .. } | Self::Gap => None,
+        }
+    }
+
+    /// Returns everybody who takes part by it.
+    fn names(&self) -> impl Iterator<Item = &Actor> {
+        let told: &[Actor] = match self {
+            Self::Said { to, .. } => to,
+            Self::Opened { .. }
+            | Self::Joined { .. }
+            | Self::Shown { .. }
+            | Self::SawEverything { .. }
+            | Self::Pushed { .. }
+            | Self::Passed { .. }
+            | Self::Used { .. }
+            | Self::Added { .. }
+            | Self::Observed { .. }
+            | Self::Ended { .. }
+            | Self::Gap => &[],
+        };
+        self.agent().into_iter().chain(told)
+    }
+}
+
 /// Whether somebody asked for the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -167,6 +206,20 @@ pub struct Finding {
     pub dismissed: bool,
 }
 
+impl Finding {
+    /// Makes a finding that nobody graded.
+    pub fn new(statement: Statement, evidence: Vec<Anchor>, verify: Vec<Step>) -> Self {
+        Self {
+            statement,
+            evidence,
+            verify,
+            severity_milli: 0,
+            confidence_milli: 0,
+            dismissed: false,
+        }
+    }
+}
+
 /// What an agent found, and the entries that say it already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -223,6 +276,8 @@ pub struct Agent {
     pub used: BTreeSet<EntryId>,
     pub added: BTreeSet<EntryId>,
     pub findings: Vec<Found>,
+    /// Who told what it found, people left out: where that is not the agent itself, it is no word of its own.
+    pub voices: BTreeSet<Actor>,
     pub outcome: Option<Outcome>,
 }
 
@@ -248,10 +303,33 @@ impl Run {
         let mut notes = notes.into_iter();
         let mut run = Self::opened(notes.next()?)?;
         for noted in notes {
-            run.last = run.last.max(noted.at);
-            run.add(noted.note);
+            run.take(noted);
         }
         Some(run)
+    }
+
+    fn take(&mut self, noted: Noted) {
+        let Noted { at, by, note } = noted;
+        self.last = self.last.max(at);
+        let finder = match &note {
+            Note::Observed { agent, .. } if !by.is_human() => Some(agent.clone()),
+            Note::Opened { .. }
+            | Note::Joined { .. }
+            | Note::Shown { .. }
+            | Note::SawEverything { .. }
+            | Note::Pushed { .. }
+            | Note::Passed { .. }
+            | Note::Said { .. }
+            | Note::Used { .. }
+            | Note::Added { .. }
+            | Note::Observed { .. }
+            | Note::Ended { .. }
+            | Note::Gap => None,
+        };
+        self.add(note);
+        if let Some(finder) = finder.and_then(|it| self.agents.get_mut(&it)) {
+            finder.voices.insert(by);
+        }
     }
 
     fn opened(first: Noted) -> Option<Self> {
@@ -279,8 +357,19 @@ impl Run {
         })
     }
 
-    /// Adds one note.
+    /// Returns whether everybody a note names is one of its agents, or may still become one.
+    pub fn has_room_for(&self, note: &Note) -> bool {
+        let new = note.names().filter(|it| !self.agents.contains_key(it));
+        let new: BTreeSet<&Actor> = new.collect();
+        self.agents.len() + new.len() <= AGENTS_MAX
+    }
+
+    /// Adds one note. What somebody does for whom there is no room is lost, as if nobody had written it down.
     pub fn add(&mut self, note: Note) {
+        if !self.has_room_for(&note) {
+            self.is_complete = false;
+            return;
+        }
         match note {
             // A second opening means that two runs were written to one place.
             Note::Opened { .. } | Note::Gap => self.is_complete = false,
@@ -323,6 +412,29 @@ impl Run {
             } => self.agent(agent).observe(*finding, says),
             Note::Ended { agent, outcome } => self.agent(agent).outcome = Some(outcome),
         }
+    }
+
+    /// Returns every entry one of its agents had to do with.
+    pub fn touched(&self) -> BTreeSet<EntryId> {
+        self.agents.values().flat_map(Agent::touched).collect()
+    }
+
+    /// Returns whether one of its agents worked with an entry or said something because of it.
+    pub fn uses(&self, entry: EntryId) -> bool {
+        let mut agents = self.agents.values();
+        agents.any(|agent| agent.used.contains(&entry) || agent.cites.contains(&entry))
+    }
+
+    /// Returns whether `agent` found in it what `statement` says, in these words.
+    pub fn has_found(&self, agent: &Actor, statement: &Statement) -> bool {
+        let agent = self.agents.get(agent);
+        let mut findings = agent.into_iter().flat_map(|it| &it.findings);
+        findings.any(|it| it.finding.statement == *statement)
+    }
+
+    /// Returns the conversation `agent` is in, if it began before the run.
+    pub fn session_of(&self, agent: &Actor) -> Option<&str> {
+        self.agents.get(agent)?.member.session.as_deref()
     }
 
     fn said(&mut self, agent: &Actor, cites: &[EntryId], to: Vec<Actor>) {

@@ -13,12 +13,15 @@ use crate::citation::{CitationError, Evidence, EvidenceType};
 use crate::content::Content;
 use crate::decide::{self, Draft, Proposal, Refusal};
 use crate::entry::Entry;
-use crate::event::{Body, Origin, Outcome, RunClosed, SourceRun};
+use crate::event::{Body, Effect, Origin, Outcome, Recorded, RunClosed, SourceRun};
 use crate::id::{EntryId, EventId};
 use crate::time::{Date, Timestamp};
 
 /// Effects in one event: a line of the ledger has at most 64 KiB.
 const EFFECTS_MAX: usize = 100;
+
+/// Trials in one event, beside those of its first effect.
+const TRIALS_MAX: usize = 500;
 
 /// Keeps the ids of a run's events apart from any other use of the hash.
 const DOMAIN: &[u8] = b"ken run closed 1";
@@ -43,12 +46,31 @@ pub struct Closed {
     pub refused: Vec<(Finding, String)>,
 }
 
+/// What findings became.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Taken {
+    pub gained: Vec<EntryId>,
+    pub refused: Vec<(Finding, String)>,
+}
+
 /// A run that ended, as the ledger tells it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PastRun {
     pub closed: RunClosed,
     pub at: Timestamp,
     pub by: Actor,
+}
+
+impl PastRun {
+    /// Returns the run whose end an event tells.
+    pub fn of(recorded: &Recorded) -> Option<Self> {
+        let closed = recorded.event.get::<RunClosed>()?.clone();
+        Some(Self {
+            closed,
+            at: recorded.event.at.wall,
+            by: recorded.event.by.clone(),
+        })
+    }
 }
 
 /// Returns the id of the event that says how a run ended.
@@ -68,7 +90,7 @@ pub fn drafts(
     let mut effects = closing.effects.clone();
     // Those that were used stand together, so that they are known to go together.
     effects.sort_by_key(|it| (it.alpha_milli == 0, it.entry));
-    let effects = effects.chunks(EFFECTS_MAX).zip(0..);
+    let effects = parts(&effects).into_iter().zip(0..);
     let effects = effects.map(|(part, number)| {
         let id = event_of(run, number);
         (Some(id), decide::effects(&run.id, part))
@@ -86,6 +108,22 @@ pub fn drafts(
     };
     drafts.push((Some(ending_id(run)), ended));
     Ok(drafts)
+}
+
+/// Returns effects in parts that an event has room for.
+fn parts(mut effects: &[Effect]) -> Vec<&[Effect]> {
+    let mut parts = Vec::new();
+    while !effects.is_empty() {
+        let trials = effects.iter().scan(0, |sum, it| {
+            *sum += it.trials.len();
+            Some(*sum)
+        });
+        let fit = trials.take_while(|sum| *sum <= TRIALS_MAX).count();
+        let (part, rest) = effects.split_at(fit.clamp(1, EFFECTS_MAX.min(effects.len())));
+        parts.push(part);
+        effects = rest;
+    }
+    parts
 }
 
 /// Returns the entry a finding becomes; its grounds are what the finding names and the run itself.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Six;
+use crate::workspace::Workspace;
 
 /// The setting of a workspace that holds its own weights.
 pub const SCORING_KEY: &str = "scoring";
@@ -43,6 +44,11 @@ impl Default for Weights {
 }
 
 impl Weights {
+    /// Returns the weights a workspace chose; those of everybody hold where it chose none, or none that are sound.
+    pub fn of(workspace: &Workspace) -> Option<Self> {
+        Self::from_json(&workspace.config(SCORING_KEY)?.value).ok()
+    }
+
     /// Reads and checks weights as a workspace keeps them.
     pub fn from_json(value: &Value) -> Result<Self, WeightsError> {
         let six =

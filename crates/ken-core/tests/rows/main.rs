@@ -11,5 +11,7 @@ mod maintenance;
 mod pairs;
 mod promotion;
 mod requirements;
+mod runs;
+mod settings;
 mod sources;
 mod stage;

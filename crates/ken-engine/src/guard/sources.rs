@@ -26,7 +26,7 @@ impl Engine {
         self.absorb_before_writing()?;
         let earlier: Vec<EventId> = self
             .index
-            .of_type("origin.revoked")?
+            .of_type::<OriginRevoked>()?
             .into_iter()
             .filter(|it| {
                 it.event

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use ken_core::decide::Draft;
 use ken_core::entry::Entry;
 use ken_core::event::{Body, RetrievalMissed};
+use ken_core::health::disappointments;
 use ken_core::id::EntryId;
 use ken_core::store::Store as _;
 use ken_core::time::Timestamp;
@@ -16,9 +17,6 @@ use ken_index::Missed;
 
 use crate::engine::Engine;
 use crate::error::Error;
-
-/// The name of the events.
-const MISSED_TYPE: &str = "retrieval.missed";
 
 /// Questions one run tells of, the newest first.
 const TOLD_MAX: usize = 50;
@@ -32,21 +30,10 @@ impl Engine {
         &mut self,
         entries: &[Entry],
     ) -> Result<BTreeMap<EntryId, u64>, Error> {
-        let mut errors: BTreeMap<EntryId, u64> = BTreeMap::new();
-        for recorded in self.index.of_type(MISSED_TYPE)? {
-            for id in recorded.event.entries() {
-                *errors.entry(id).or_default() += 1;
-            }
-        }
-        for question in self.untold()? {
-            if let Some(id) = question.top {
-                *errors.entry(id).or_default() += 1;
-            }
-        }
-        for entry in entries.iter().filter(|it| 0 < it.tallies.unhelpful) {
-            *errors.entry(entry.id).or_default() += entry.tallies.unhelpful;
-        }
-        Ok(errors)
+        let told = self.index.of_type::<RetrievalMissed>()?;
+        let told = told.iter().flat_map(|it| it.event.entries());
+        let untold = self.untold()?.into_iter().filter_map(|it| it.top);
+        Ok(disappointments(told.chain(untold), entries))
     }
 
     /// Returns what questions noted here since the last run tell about entries.
@@ -87,7 +74,7 @@ impl Engine {
     /// Returns when this machine last told of questions.
     fn last_told(&mut self) -> Result<Option<Timestamp>, Error> {
         let node = self.ledger.node(&mut *self.world)?;
-        let told = self.index.of_type(MISSED_TYPE)?.into_iter();
+        let told = self.index.of_type::<RetrievalMissed>()?.into_iter();
         let own = told.filter(|it| it.event.at.node == node);
         Ok(own.map(|it| it.event.at.wall).max())
     }

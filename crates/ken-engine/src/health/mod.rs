@@ -10,8 +10,9 @@ mod report;
 mod review;
 
 use ken_core::entry::Entry;
-use ken_core::event::{Origin, RunClosed};
 use ken_core::health::{Facts, Outcome};
+use ken_core::maintenance::Policy;
+use ken_core::score::Weights;
 use ken_core::store::{Filter, Shelf, Store as _};
 
 use crate::engine::Engine;
@@ -28,7 +29,7 @@ impl Engine {
             ..Filter::default()
         };
         let mut entries = self.index.list(&every)?;
-        let foreign = entries.iter().filter(|it| is_inbound(it));
+        let foreign = entries.iter().filter(|it| it.is_inbound());
         let foreign: Vec<Entry> = foreign.cloned().collect();
         entries.retain(Entry::is_live);
         let errors = self.prediction_errors(&entries)?;
@@ -37,8 +38,8 @@ impl Engine {
             now: self.now(),
             errors,
             outcomes: self.outcomes()?,
-            weights: self.scoring()?.weights,
-            policy: self.maintenance_policy()?,
+            weights: Weights::of(&workspace).unwrap_or_default(),
+            policy: Policy::of(&workspace),
             peers: workspace.peers,
             dismissed: workspace.dismissed,
             entries,
@@ -49,20 +50,6 @@ impl Engine {
     /// Returns how every run ended, in the order they did.
     pub(crate) fn outcomes(&self) -> Result<Vec<Outcome>, Error> {
         let runs = self.past_runs()?.into_iter();
-        let outcome = |it: crate::runs::PastRun| {
-            let closed: RunClosed = it.closed;
-            Outcome { closed, at: it.at }
-        };
-        Ok(runs.map(outcome).collect())
+        Ok(runs.map(Outcome::from).collect())
     }
-}
-
-/// Whether an entry came from a peer and nobody decided about it otherwise.
-fn is_inbound(entry: &Entry) -> bool {
-    let origin = entry.created.as_ref().map(|it| it.origin);
-    let is_here = entry.archived.is_none()
-        && entry.retracted.is_none()
-        && entry.merged_into.is_none()
-        && entry.superseded_by.is_none();
-    origin == Some(Origin::Peer) && is_here
 }

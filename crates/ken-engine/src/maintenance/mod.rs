@@ -95,10 +95,7 @@ impl Engine {
 
     /// Returns the policy of this workspace, or the default one where its own is not sound.
     pub fn maintenance_policy(&self) -> Result<Policy, Error> {
-        let workspace = self.index.workspace()?;
-        let own = workspace.config(MAINTENANCE_KEY);
-        let own = own.and_then(|it| serde_json::from_value(it.value.clone()).ok());
-        Ok(own.unwrap_or_default())
+        Ok(Policy::of(&self.index.workspace()?))
     }
 
     /// Sets the policy of this workspace; without one, the default holds again. Only a person may.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ken_core::entry::Entry;
 use ken_core::id::EntryId;
-use ken_core::likeness::{Claim, likeness};
+use ken_core::likeness::Claim;
 use ken_core::text::Statement;
 
 use crate::engine::Engine;
@@ -35,17 +35,8 @@ impl Engine {
         let claim = Claim::of(statement.as_str());
         let same = (1..texts.len()).filter(|at| {
             let cosine = vectors.as_ref().map(|(_, all)| all[*at].cosine(&all[0]));
-            says(&claim, texts[*at], cosine)
+            claim.is_said_by(texts[*at], cosine)
         });
         Ok(same.map(|at| near[at - 1].id).collect())
     }
-}
-
-/// Returns whether two findings say the same, by their words alone.
-pub(super) fn says_same(one: &Statement, other: &Statement) -> bool {
-    says(&Claim::of(one.as_str()), other.as_str(), None)
-}
-
-fn says(claim: &Claim, other: &str, cosine: Option<f64>) -> bool {
-    likeness(claim, &Claim::of(other), cosine).is_match()
 }

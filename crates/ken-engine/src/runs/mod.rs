@@ -9,12 +9,13 @@ mod conversation;
 mod matching;
 mod policy;
 mod reader;
+mod recording;
 pub(crate) mod store;
 
 use std::collections::BTreeSet;
 
 use ken_core::actor::Actor;
-use ken_core::event::{Recorded, RunClosed};
+use ken_core::event::RunClosed;
 use ken_core::id::EntryId;
 use ken_core::run::accumulate::SCALE_MILLI;
 use ken_core::run::close::Ending;
@@ -29,10 +30,11 @@ use ken_ledger::disk::LockGuard;
 use serde_json::Value;
 
 use crate::engine::Engine;
-use crate::error::Error;
-use crate::guard::Guard;
+use crate::error::{Error, Kind};
+use closing::Seen;
 use store::Store;
 
+pub use ken_core::run::known::Recorded;
 pub use ken_core::run::written::{Closed, PastRun};
 pub use reader::Reader;
 
@@ -90,7 +92,7 @@ impl Engine {
         });
         let notes = [opened].into_iter().chain(joined);
         let notes = notes
-            .map(|note| admitted_note(&self.guard, self.noted(note, by)))
+            .map(|note| self.admitted(note, by))
             .collect::<Result<Vec<Noted>, Error>>()?;
         Store::of(&self.place)?.create(&id, &notes)?;
         self.run(&id)
@@ -98,7 +100,7 @@ impl Engine {
 
     /// Writes down what happened in an open run.
     pub fn note_run(&mut self, id: &str, note: Note, by: &Actor) -> Result<(), Error> {
-        let noted = admitted_note(&self.guard, self.noted(note, by))?;
+        let noted = self.admitted(note, by)?;
         Store::of(&self.place)?.append(id, &noted)
     }
 
@@ -150,17 +152,14 @@ impl Engine {
 
     /// Returns the runs that ended, in the order they did.
     pub fn past_runs(&self) -> Result<Vec<PastRun>, Error> {
-        let mut runs = Vec::new();
-        for recorded in self.index.of_type("run.closed")? {
-            runs.extend(past_run(&recorded));
-        }
-        Ok(runs)
+        let ended = self.index.of_type::<RunClosed>()?;
+        Ok(ended.iter().filter_map(PastRun::of).collect())
     }
 
     /// Returns how the last runs ended that are among the last `among` events, the latest first.
     pub(crate) fn last_runs(&self, among: u32) -> Result<Vec<PastRun>, Error> {
-        let found = self.index.latest_of_type("run.closed", among)?;
-        Ok(found.iter().filter_map(past_run).collect())
+        let found = self.index.latest_of_type::<RunClosed>(among)?;
+        Ok(found.iter().filter_map(PastRun::of).collect())
     }
 
     /// Returns what an agent saw in its conversation before a run, and whether anybody watched it then.
@@ -178,9 +177,7 @@ impl Engine {
         let mut swept = Vec::new();
         for run in self.open_runs()? {
             if run.last.plus_millis(ABANDONED_AFTER_MS) < now {
-                // Nobody saw its end, so nobody knows what else was shown.
-                self.note_run(&run.id, Note::Gap, by)?;
-                self.end_run(&run.id, &Ending::abandoned(), by)?;
+                self.give_up(&run, by)?;
                 swept.push(run.id);
             }
         }
@@ -188,39 +185,34 @@ impl Engine {
         Ok(swept)
     }
 
-    fn noted(&self, note: Note, by: &Actor) -> Noted {
-        Noted {
-            at: self.now(),
-            by: by.clone(),
-            note,
+    /// Ends a run that nobody ended. One that cannot be closed as it is, whatever is wrong with it, is forgotten: it must not
+    /// be in the way of everybody who opens another.
+    fn give_up(&mut self, run: &Run, by: &Actor) -> Result<(), Error> {
+        // Nobody saw its end, so nobody knows what else was shown.
+        let ended = self.end_run_seen(&run.id, Seen::InPart, &Ending::abandoned(), by);
+        match ended {
+            Err(error) if matches!(error.kind(), Kind::User | Kind::Refused) => {
+                let store = Store::of(&self.place)?;
+                if !store.is_open(&run.id)? {
+                    // Somebody else ended it.
+                    return Ok(());
+                }
+                tracing::warn!(%error, "a run that nobody ended cannot be closed and is forgotten");
+                store.close(run)
+            }
+            Err(error) => Err(error),
+            Ok(_) => Ok(()),
         }
     }
-}
 
-fn past_run(recorded: &Recorded) -> Option<PastRun> {
-    let closed = recorded.event.get::<RunClosed>()?.clone();
-    Some(PastRun {
-        closed,
-        at: recorded.event.at.wall,
-        by: recorded.event.by.clone(),
-    })
+    /// Returns a note as the guard lets it in: notes are files too.
+    fn admitted(&self, note: Note, by: &Actor) -> Result<Noted, Error> {
+        let (at, by) = (self.now(), by.clone());
+        Ok(self.guard.admit_note(Noted { at, by, note })?)
+    }
 }
 
 /// Waits until nobody else closes a run or does what may follow from one.
 pub(crate) fn closing_lock(place: &Place) -> Result<Option<LockGuard>, Error> {
     Store::of(place)?.lock()
-}
-
-/// Notes are files too: no secret gets into one.
-pub(super) fn admitted_note(guard: &Guard, noted: Noted) -> Result<Noted, Error> {
-    let mut told = serde_json::to_value(&noted).unwrap_or_default();
-    let noted = if guard.redact_told(&mut told) {
-        // Where the marker does not fit, the note is scanned, and refused, as it was.
-        serde_json::from_value(told).unwrap_or(noted)
-    } else {
-        noted
-    };
-    let told = serde_json::to_value(&noted).unwrap_or_default();
-    guard.admit_text(&told, &noted.by)?;
-    Ok(noted)
 }

@@ -10,10 +10,7 @@ use crate::error::Error;
 impl Engine {
     /// Returns the policy of this workspace, or the default one where its own is not sound.
     pub fn review_policy(&self) -> Result<ReviewPolicy, Error> {
-        let workspace = self.index.workspace()?;
-        let own = workspace.config(REVIEW_KEY);
-        let own = own.and_then(|it| serde_json::from_value(it.value.clone()).ok());
-        Ok(own.unwrap_or_default())
+        Ok(ReviewPolicy::of(&self.index.workspace()?))
     }
 
     /// Sets the policy of this workspace; without one, the default holds again.

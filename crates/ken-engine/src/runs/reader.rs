@@ -13,7 +13,6 @@ use ken_core::run::{How, Manner, Note, Offer, Run};
 use ken_core::text::Tag;
 use ken_ledger::layout::KEN_DIR;
 
-use super::admitted_note;
 use super::store::Store;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -132,7 +131,7 @@ impl Engine {
             let session = reader.session.as_deref();
             let notes = unwitnessed(&id, Manner::Implicit, &reader.agent, session).into_iter();
             let notes = notes
-                .map(|note| admitted_note(&self.guard, self.noted(note, &reader.agent)))
+                .map(|note| self.admitted(note, &reader.agent))
                 .collect::<Result<Vec<_>, _>>()?;
             store.create_or_join(&id, &notes)?;
         }

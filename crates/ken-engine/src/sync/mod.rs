@@ -222,7 +222,7 @@ impl Engine {
                 Err(
                     error @ (Error::Refused(_)
                     | Error::Guarded(_)
-                    | Error::TooLarge { .. }
+                    | Error::TooLarge(_)
                     | Error::Usage(_)),
                 ) => {
                     left_alone = true;
@@ -455,7 +455,7 @@ impl Engine {
             node: derived.node,
         };
         let event = derived.event(draft, at, &by, admission);
-        self.append(&[Recorded::new(event)])?;
+        self.append(&[Recorded::written(event)?])?;
         Ok(Absorbed::By(by))
     }
 

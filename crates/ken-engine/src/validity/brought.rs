@@ -5,7 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ken_anchor::{Tree, TreeError};
 use ken_core::actor::Role;
-use ken_core::event::{Body, Proposed, Recorded, Subject};
+use ken_core::event::{
+    ApprovalGranted, Archived, Body, ConfidenceReset, ConfigChanged, ContradictionResolved,
+    DomainOverridden, DomainStrategyChanged, EventBlanked, EventData as _, OriginRevoked,
+    PairDismissed, PeerTrustChanged, Proposed, QuarantineLifted, Recorded, Restored, Retracted,
+    StatusChanged, Subject, Superseded,
+};
 use ken_core::id::{EntryId, EventId};
 use ken_ledger::git::{GitError, Runner};
 use ken_ledger::layout::{Form, KEN_DIR, SegmentName};
@@ -183,10 +188,8 @@ fn effect(body: &Body, entry: Option<EntryId>) -> Effect {
         return Effect::Other;
     }
     match body.type_name() {
-        "entry.proposed" | "entry.restored" => Effect::Adds,
-        "entry.retracted" | "entry.archived" | "entry.superseded" | "event.blanked" => {
-            Effect::Removes
-        }
+        Proposed::TYPE | Restored::TYPE => Effect::Adds,
+        Retracted::TYPE | Archived::TYPE | Superseded::TYPE | EventBlanked::TYPE => Effect::Removes,
         _ => Effect::Changes,
     }
 }
@@ -239,18 +242,18 @@ fn refused(it: &Placed, authors: &Authors<'_>) -> Option<Finding> {
 /// Whether an event blanks, approves, trusts or configures.
 fn is_policy(body: &Body) -> bool {
     const POLICY: &[&str] = &[
-        "approval.granted",
-        "confidence.reset",
-        "config.changed",
-        "contradiction.resolved",
-        "domain.overridden",
-        "domain.strategy_changed",
-        "entry.status_changed",
-        "event.blanked",
-        "origin.revoked",
-        "pair.dismissed",
-        "peer.trust_changed",
-        "quarantine.lifted",
+        ApprovalGranted::TYPE,
+        ConfidenceReset::TYPE,
+        ConfigChanged::TYPE,
+        ContradictionResolved::TYPE,
+        DomainOverridden::TYPE,
+        DomainStrategyChanged::TYPE,
+        StatusChanged::TYPE,
+        EventBlanked::TYPE,
+        OriginRevoked::TYPE,
+        PairDismissed::TYPE,
+        PeerTrustChanged::TYPE,
+        QuarantineLifted::TYPE,
     ];
     matches!(body, Body::Unknown { .. }) || POLICY.contains(&body.type_name())
 }

@@ -41,7 +41,30 @@ fn a_run_nobody_closed_is_swept_when_the_next_one_begins() {
     assert_eq!(open, ["soon", "later"]);
     let past = ken.past_runs().unwrap();
     assert_eq!(past[0].closed.outcome, Outcome::Abandoned);
+    assert_eq!(
+        past[0].closed.duration_ms, 0,
+        "nobody worked while it lay there"
+    );
     assert_eq!(ken.entry(id).unwrap().confirmation.independent, 0);
+}
+
+#[test]
+fn a_run_that_cannot_be_closed_is_in_nobodys_way() {
+    let (dir, _) = house();
+    let mut ken = at(dir.path(), NOON);
+    open(&mut ken, "bad", &[("agent:a", Member::default())]);
+    let secret = ["agent:ghp", "_", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2"].concat();
+    let notes = ken.root().join(".ken/.local/runs/bad.jsonl");
+    let mut text = fs::read_to_string(&notes).unwrap();
+    text += &format!(
+        r#"{{"at":"{NOON}","by":"agent:a","note":"used","agent":"{secret}","entries":[]}}"#
+    );
+    fs::write(&notes, text + "\n").unwrap();
+    let mut ken = at(dir.path(), "2026-11-16T12:00:01Z");
+    open(&mut ken, "later", &[]);
+    let open = ken.open_runs().unwrap();
+    assert_eq!(open.iter().map(|it| &it.id).collect::<Vec<_>>(), ["later"]);
+    assert_eq!(ken.past_runs().unwrap(), [], "nothing of it was kept");
 }
 
 #[test]

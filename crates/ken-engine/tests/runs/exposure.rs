@@ -2,18 +2,19 @@
 
 use std::fs;
 
+use ken_core::decide::Refusal;
 use ken_core::event::{Origin, Outcome::Succeeded};
 use ken_core::event::{Provenance, Relation};
 use ken_core::id::EntryId;
 use ken_core::review::ReviewPolicy;
 use ken_core::run::{Finding, How, Manner, Member, Note, Witness};
 use ken_core::status::Status;
-use ken_engine::runs::{NewRun, Reader};
+use ken_engine::runs::{NewRun, Reader, Recorded};
 use ken_engine::search::Search;
 use ken_engine::{Engine, Error};
 
 use crate::house::{
-    NOON, SAME, actor, add, at, close, copy_dir, finding, found_after, house, member, open,
+    CLAIM, NOON, SAME, actor, add, at, close, copy_dir, finding, found_after, house, member, open,
     proposal, reader,
 };
 
@@ -370,4 +371,76 @@ fn a_name_never_leaves_its_folder() {
         };
         assert!(ken.open_run(wish, &actor("human:lead")).is_err(), "{bad}");
     }
+}
+
+#[test]
+fn tru_22_whoever_was_shown_an_entry_outside_any_run_says_once_whether_it_helped() {
+    use ken_core::event::Feedback::{Helpful, Unhelpful};
+    let (dir, id) = house();
+    let mut ken = at(dir.path(), NOON);
+    let reader = Reader {
+        agent: actor("agent:a"),
+        run: None,
+        session: Some("s".to_owned()),
+    };
+    let refused = ken.feedback_for(&reader, id, Helpful);
+    let not_shown = Refusal::NotShown {
+        entry: id,
+        by: actor("agent:a"),
+    };
+    assert!(
+        matches!(&refused, Err(Error::Refused(why)) if *why == not_shown),
+        "{refused:?}"
+    );
+    ken.note_shown(&reader, &[id], How::Show).unwrap();
+    for (verdict, is_new) in [
+        (Helpful, true),
+        (Helpful, false),
+        (Unhelpful, true),
+        (Helpful, true),
+    ] {
+        let told = ken.feedback_for(&reader, id, verdict).unwrap();
+        assert_eq!(told, is_new, "{verdict:?}");
+    }
+    let person = Reader {
+        agent: actor("human:ada"),
+        run: None,
+        session: None,
+    };
+    assert!(ken.feedback_for(&person, id, Helpful).unwrap());
+}
+
+#[test]
+fn what_is_recorded_is_an_entry_or_a_finding_and_names_nothing_unseen() {
+    let (dir, id) = house();
+    let mut ken = at(dir.path(), NOON);
+    open(&mut ken, "run", &[("agent:a", Member::default())]);
+    let reader = reader("agent:a", "run");
+    let mut record = |statement: &str| ken.record_for(&reader, None, proposal(statement)).unwrap();
+    for _ in 0..2 {
+        assert_eq!(record(SAME), Recorded::Noted(None), "known, and not seen");
+    }
+    let new = "Queues are drained before a deployment begins";
+    let Recorded::Entry(added) = record(new) else {
+        panic!("nobody said it before");
+    };
+    assert_eq!(
+        record(new),
+        Recorded::Entry(added.clone()),
+        "its own, again"
+    );
+    assert_eq!(added.created.unwrap().run.unwrap().id, "run");
+    let run = ken.run("run").unwrap();
+    assert_eq!(run.agents[&reader.agent].findings.len(), 1, "noted once");
+    ken.note_shown(&reader, &[id], How::Show).unwrap();
+    let told = ken.record_for(&reader, None, proposal(SAME)).unwrap();
+    assert_eq!(told, Recorded::Noted(Some(id)), "seen, it may be named");
+    let apart = ken
+        .record_for(&reader, Some("mine"), proposal(CLAIM))
+        .unwrap();
+    assert_eq!(apart, Recorded::Noted(Some(id)));
+    let own = ken.conversation_of(&reader.agent, Some("mine")).unwrap();
+    let own = ken.run(&own.unwrap()).unwrap();
+    assert_eq!(own.witness, Witness::Nobody);
+    assert_eq!(own.agents[&reader.agent].findings.len(), 1);
 }

@@ -9,7 +9,7 @@ use ken_core::kind::Kind;
 use ken_core::text::Note;
 use serde_json::Value;
 
-use super::{FOREIGN, Guard, mode_below};
+use super::{FOREIGN, Guard, mode_below, said_by};
 use crate::{Policy, TextMode, redact};
 
 /// Returns a text that is to be shown or logged, without the secrets somebody typed into it.
@@ -45,7 +45,7 @@ impl Guard {
         }
         // A marker may be longer than what it replaces; what does not fit any more is refused as it was.
         let Some(body) = draft.body.reread(told) else {
-            *told = draft.body.to_json().unwrap_or_default();
+            *told = said_by(&draft.body);
             return BTreeSet::new();
         };
         draft.body = body;
@@ -53,7 +53,7 @@ impl Guard {
     }
 
     /// Replaces secrets below `told`, where the author asked for it; returns whether any was.
-    pub fn redact_told(&self, told: &mut Value) -> bool {
+    pub(super) fn redact_told(&self, told: &mut Value) -> bool {
         Replacing::below(&self.policy, self.redacts, told).changed
     }
 }

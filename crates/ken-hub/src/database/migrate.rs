@@ -32,6 +32,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0005_waiting",
     "0006_named",
     "0007_sessions",
+    "0008_silent_runs",
 ];
 
 /// Makes two processes that migrate wait for each other.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ken_core::actor::Actor;
 use ken_core::decide::Clock;
-use ken_core::event::{LINE_BYTES_MAX, Recorded};
+use ken_core::event::Recorded;
 use ken_core::hlc::{DRIFT_MAX_MS, Hlc};
 use ken_core::id::NodeId;
-use ken_core::review::{REVIEW_KEY, ReviewPolicy};
+use ken_core::review::ReviewPolicy;
 use ken_core::run::Run;
 use ken_core::run::written::Stamped;
 use ken_core::time::Timestamp;
@@ -39,7 +39,7 @@ pub struct Desk {
     /// The same for the whole use case.
     pub(super) now: Timestamp,
     /// The state that belongs to no entry, as it was read since the workspace was last locked or written to.
-    workspace: Option<Arc<Workspace>>,
+    pub(super) workspace: Option<Arc<Workspace>>,
 }
 
 impl Desk {
@@ -161,9 +161,7 @@ impl Desk {
     /// Returns when silence lays an entry aside here.
     pub(super) async fn review_policy(&mut self) -> Result<ReviewPolicy, Failure> {
         let workspace = self.workspace().await?;
-        let own = workspace.config(REVIEW_KEY);
-        let own = own.and_then(|it| serde_json::from_value(it.value.clone()).ok());
-        Ok(own.unwrap_or_default())
+        Ok(ReviewPolicy::of(&workspace))
     }
 
     /// Writes down who did what, for whoever looks after the hub.
@@ -215,7 +213,7 @@ impl Desk {
                 Some(id) => clock.stamp_as(id, draft, by, admission),
                 None => clock.stamp(draft, by, admission),
             };
-            batch.push(checked(&Recorded::new(event))?);
+            batch.push(Recorded::written(event).map_err(Failure::usage)?);
         }
         Ok(batch)
     }
@@ -228,15 +226,4 @@ pub(super) fn check_door(caller: &Caller, workspace: WorkspaceId) -> Result<(), 
     }
     let (what, wanted) = ("workspace", workspace.0.to_string());
     Err(Failure::NotFound { what, wanted })
-}
-
-/// What is written must be what a reader accepts.
-fn checked(recorded: &Recorded) -> Result<Recorded, Failure> {
-    let bytes = recorded.line().len();
-    if LINE_BYTES_MAX < bytes {
-        return Err(Failure::Usage(format!(
-            "this would take {bytes} bytes; an event has at most {LINE_BYTES_MAX}"
-        )));
-    }
-    Ok(Recorded::parse(recorded.line().as_bytes()).expect("a written line reads back"))
 }

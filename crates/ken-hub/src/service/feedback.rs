@@ -1,9 +1,8 @@
 //! Whether an entry helped: it counts for how far it helps, not for its truth.
 
 use ken_core::decide;
-use ken_core::event::{Feedback, FeedbackGiven};
+use ken_core::event::Feedback;
 use ken_core::id::EntryId;
-use ken_core::time::Timestamp;
 
 use super::{Desk, Failure, Reader};
 use crate::identity::Role;
@@ -29,47 +28,24 @@ pub async fn feedback(
     desk.lock().await?;
     let entry = desk.find(wanted).await?;
     let id = entry.id;
-    let run = desk.open_run_of(reader).await?;
-    if !reader.agent.is_human() {
-        let run = match &run {
-            Some(run) => Some(run.clone()),
-            None => desk.implicit_sight(reader).await?,
-        };
-        let sight = run.map(|it| it.sight(&reader.agent)).unwrap_or_default();
-        if !sight.everything && !sight.entries.contains(&id) {
-            return Err(Failure::Conflict(format!(
-                "{} was not shown {id}; read it first in the same run or session: only who had an entry can say whether it helped",
-                reader.agent
-            )));
-        }
-    }
-    let since = run.map(|it| it.opened);
-    let last = desk.last_verdict(id, reader).await?;
-    let is_new = last.is_none_or(|(at, last)| last != verdict || Some(at) < since);
+    let open = desk.open_run_of(reader).await?;
+    let since = open.as_ref().map(|it| it.opened);
+    let run = match open {
+        Some(run) => Some(run),
+        None => desk.implicit_sight(reader).await?,
+    };
+    let by = &reader.agent;
+    let sight = run.map(|it| it.sight(by)).unwrap_or_default();
+    decide::may_judge(by, &sight, id).map_err(|it| Failure::Conflict(it.to_string()))?;
+    let history = desk.tenant.history(id).await?;
+    let is_new = !decide::is_said_already(&history, by, verdict, since);
     if is_new {
         let draft = decide::feedback(&entry, verdict)?;
-        desk.record(vec![(None, draft)], &reader.agent).await?;
+        desk.record(vec![(None, draft)], by).await?;
     }
     Ok(FeedbackNoted {
         id,
         verdict,
         is_new,
     })
-}
-
-impl Desk {
-    /// Returns what the agent said last about an entry, and when.
-    async fn last_verdict(
-        &mut self,
-        id: EntryId,
-        reader: &Reader,
-    ) -> Result<Option<(Timestamp, Feedback)>, Failure> {
-        let history = self.tenant.history(id).await?;
-        let own = history.iter().filter(|it| it.event.by == reader.agent);
-        let mut given = own.filter_map(|it| {
-            let given = it.event.get::<FeedbackGiven>()?;
-            Some((it.event.at.wall, given.verdict))
-        });
-        Ok(given.next_back())
-    }
 }

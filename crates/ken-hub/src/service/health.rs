@@ -3,23 +3,19 @@
 use std::collections::BTreeMap;
 
 use ken_core::entry::Entry;
-use ken_core::event::Origin;
+use ken_core::event::RetrievalMissed;
 use ken_core::health::performance::OUTCOME_DAYS;
-use ken_core::health::{Facts, Outcome};
+use ken_core::health::{Facts, Outcome, disappointments};
 use ken_core::id::EntryId;
-use ken_core::maintenance::{MAINTENANCE_KEY, Policy};
+use ken_core::maintenance::Policy;
+use ken_core::score::Weights;
 use ken_core::store::{Filter, Shelf};
 use ken_core::time::{DAY_MS, Timestamp};
-use ken_core::workspace::Workspace;
 
-use super::search::weights;
 use super::{Desk, Failure};
 
 /// Entries the rules look at, the newest: they compare entries with each other.
 const ENTRIES_MAX: u32 = 2_000;
-
-/// The name of the events that tell that an entry came first and did not answer.
-const MISSED_TYPE: &str = "retrieval.missed";
 
 impl Desk {
     /// Gathers everything the rules may know. Asks no code and no model.
@@ -29,7 +25,7 @@ impl Desk {
             ..Filter::default()
         };
         let mut entries = self.tenant.list(&every, None, Some(ENTRIES_MAX)).await?;
-        let foreign = entries.iter().filter(|it| is_inbound(it));
+        let foreign = entries.iter().filter(|it| it.is_inbound());
         let foreign: Vec<Entry> = foreign.cloned().collect();
         entries.retain(Entry::is_live);
         let errors = self.prediction_errors(&entries).await?;
@@ -38,8 +34,8 @@ impl Desk {
             now: self.now,
             errors,
             outcomes: self.outcomes_since(Some(lately(self.now))).await?,
-            weights: weights(&workspace),
-            policy: maintenance_policy(&workspace),
+            weights: Weights::of(&workspace).unwrap_or_default(),
+            policy: Policy::of(&workspace),
             peers: workspace.peers.clone(),
             dismissed: workspace.dismissed.clone(),
             entries,
@@ -53,11 +49,7 @@ impl Desk {
         since: Option<Timestamp>,
     ) -> Result<Vec<Outcome>, Failure> {
         let runs = self.ended_runs(since).await?.into_iter();
-        let outcome = |it: ken_core::run::written::PastRun| Outcome {
-            closed: it.closed,
-            at: it.at,
-        };
-        Ok(runs.map(outcome).collect())
+        Ok(runs.map(Outcome::from).collect())
     }
 
     /// Returns how often each of `entries` disappointed; those that never did are left out.
@@ -65,38 +57,14 @@ impl Desk {
         &mut self,
         entries: &[Entry],
     ) -> Result<BTreeMap<EntryId, u64>, Failure> {
-        let mut errors: BTreeMap<EntryId, u64> = BTreeMap::new();
         let since = lately(self.now).to_string();
-        for recorded in self.tenant.of_type(MISSED_TYPE, Some(&since)).await? {
-            for id in recorded.event.entries() {
-                *errors.entry(id).or_default() += 1;
-            }
-        }
-        for entry in entries.iter().filter(|it| 0 < it.tallies.unhelpful) {
-            *errors.entry(entry.id).or_default() += entry.tallies.unhelpful;
-        }
-        Ok(errors)
+        let missed = self.tenant.of_type::<RetrievalMissed>(Some(&since)).await?;
+        let missed = missed.iter().flat_map(|it| it.event.entries());
+        Ok(disappointments(missed, entries))
     }
 }
 
 /// Returns since when what happened counts for rules and lists: what was slow a year ago is no news.
 pub(super) fn lately(now: Timestamp) -> Timestamp {
-    let back = u64::from(OUTCOME_DAYS) * DAY_MS;
-    Timestamp::from_millis(now.millis().saturating_sub(back))
-}
-
-fn maintenance_policy(workspace: &Workspace) -> Policy {
-    let own = workspace.config(MAINTENANCE_KEY);
-    let own = own.and_then(|it| serde_json::from_value(it.value.clone()).ok());
-    own.unwrap_or_default()
-}
-
-/// Whether an entry came from a peer and nobody decided about it otherwise.
-fn is_inbound(entry: &Entry) -> bool {
-    let origin = entry.created.as_ref().map(|it| it.origin);
-    let is_here = entry.archived.is_none()
-        && entry.retracted.is_none()
-        && entry.merged_into.is_none()
-        && entry.superseded_by.is_none();
-    origin == Some(Origin::Peer) && is_here
+    now.minus_millis(u64::from(OUTCOME_DAYS) * DAY_MS)
 }

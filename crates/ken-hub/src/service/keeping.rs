@@ -4,7 +4,6 @@ use ken_core::actor::Actor;
 use ken_core::run::exposure::Sight;
 use ken_core::run::name::IMPLICIT;
 use ken_core::run::{Noted, Run, SESSION_KEPT_MS};
-use ken_core::time::Timestamp;
 
 use super::{Desk, Failure};
 
@@ -68,8 +67,7 @@ impl Desk {
 
     /// Removes the notes of a run that ended, and remembers what its sessions saw.
     pub(super) async fn forget_run(&mut self, run: &Run) -> Result<(), Failure> {
-        let before = self.now.millis().saturating_sub(SESSION_KEPT_MS);
-        let before = Timestamp::from_millis(before);
+        let before = self.now.minus_millis(SESSION_KEPT_MS);
         for (name, agent) in &run.agents {
             if let Some(session) = &agent.member.session {
                 let seen = run.sight(name).to_lines();

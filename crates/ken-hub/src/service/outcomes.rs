@@ -74,6 +74,7 @@ pub struct Slice {
     /// Of the runs whose cost is known.
     pub cost_micros_median: Option<u64>,
     pub duration_ms: u64,
+    /// Of the runs of which it is known.
     pub duration_ms_median: Option<u64>,
     /// Entries that were shown, and entries that came out of it.
     pub entries_accessed: u64,
@@ -119,8 +120,7 @@ impl Period {
     /// Returns when a period that ends `now` began.
     #[must_use]
     pub fn since(self, now: Timestamp) -> Timestamp {
-        let back = u64::from(self.days) * DAY_MS;
-        Timestamp::from_millis(now.millis().saturating_sub(back))
+        now.minus_millis(u64::from(self.days) * DAY_MS)
     }
 }
 
@@ -199,7 +199,7 @@ impl Slice {
             slice.entries_accessed += u64::from(it.closed.accessed);
             slice.entries_extracted += u64::from(it.closed.extracted);
             qualities.extend(it.quality());
-            durations.push(it.closed.duration_ms);
+            durations.extend(Some(it.closed.duration_ms).filter(|it| 0 < *it));
             costs.extend(Some(it.closed.cost_micros).filter(|it| 0 < *it));
         }
         let judged = slice.succeeded + slice.failed;

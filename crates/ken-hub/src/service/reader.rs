@@ -203,6 +203,7 @@ impl Desk {
         if self.tenant.is_run_open(id).await? {
             return Ok(());
         }
+        self.make_room(agent).await?;
         let notes = unwitnessed(id, manner, agent, session).map(|note| self.noted(note, agent));
         let notes = notes.into_iter().map(|it| self.admitted(it));
         let notes = notes.collect::<Result<Vec<Noted>, Failure>>()?;

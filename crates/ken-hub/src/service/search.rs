@@ -9,7 +9,7 @@ use ken_core::answer::{
 use ken_core::id::EntryId;
 use ken_core::object::Answered;
 use ken_core::run::How;
-use ken_core::score::{SCORING_KEY, Weights, Withheld};
+use ken_core::score::{Weights, Withheld};
 use ken_core::surface::{Finding, Page, Portion};
 use ken_core::workspace::Workspace;
 use ken_embed::{Rung, count_tokens};
@@ -120,7 +120,7 @@ impl Desk {
         let workspace = self.workspace().await?;
         let scorer = Scorer {
             search,
-            weights: weights(&workspace),
+            weights: Weights::of(&workspace).unwrap_or_default(),
             workspace: &workspace,
             // A hub has no code to look at.
             validity: BTreeMap::new(),
@@ -218,11 +218,4 @@ fn near() -> Near {
         relevant: thresholds.relevant,
         strict: thresholds.strict,
     }
-}
-
-/// Returns how much each signal counts here.
-pub(super) fn weights(workspace: &Workspace) -> Weights {
-    let own = workspace.config(SCORING_KEY);
-    let own = own.and_then(|setting| Weights::from_json(&setting.value).ok());
-    own.unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! The log, in the order the hub took its events.
 
-use ken_core::event::Recorded;
+use ken_core::event::{EventData, Recorded};
 use ken_core::id::EventId;
 use ken_remote::wire::Cursor;
 
@@ -112,9 +112,8 @@ impl Tenant {
 
     /// Returns the events of a type that are not older than `since`, a clock reading's beginning, in canonical order; of
     /// more than [`EVENTS_MAX`] the latest.
-    pub async fn of_type(
+    pub async fn of_type<T: EventData>(
         &mut self,
-        type_name: &str,
         since: Option<&str>,
     ) -> Result<Vec<Recorded>, StoreError> {
         let key = self.key();
@@ -124,7 +123,7 @@ impl Tenant {
         let rows = sqlx::query(query)
             .bind(key)
             .bind(since.unwrap_or(""))
-            .bind(type_name)
+            .bind(T::TYPE)
             .bind(EVENTS_MAX)
             .fetch_all(self.reading())
             .await?;

@@ -20,7 +20,7 @@ impl Tenant {
     pub async fn open_run(&mut self, id: &str, by: &str) -> Result<bool, StoreError> {
         let (key, now) = (self.key(), self.now());
         let made =
-            sqlx::query("INSERT INTO ken.runs VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING")
+            sqlx::query("INSERT INTO ken.runs (workspace_id, id, by, opened_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING")
                 .bind(key)
                 .bind(without_nul(id))
                 .bind(without_nul(by))
@@ -30,39 +30,78 @@ impl Tenant {
         Ok(made.rows_affected() == 1)
     }
 
-    /// Returns a run, held until this transaction ends, so that notes are numbered one after the other.
-    pub async fn run(&mut self, id: &str) -> Result<Option<OpenRun>, StoreError> {
+    /// Returns up to `limit` runs that are open and whose names do not begin so, the oldest first.
+    pub async fn open_runs(&mut self, but: &str, limit: u32) -> Result<Vec<OpenRun>, StoreError> {
         let key = self.key();
         let query = "SELECT id, by, opened_at, closed_at FROM ken.runs
-             WHERE workspace_id = $1 AND id = $2 FOR NO KEY UPDATE";
-        let row = sqlx::query(query)
-            .bind(key)
-            .bind(without_nul(id))
-            .fetch_optional(self.connection())
-            .await?;
-        row.as_ref().map(run).transpose()
-    }
-
-    /// Returns up to `limit` runs that are open, the oldest first.
-    pub async fn open_runs(&mut self, limit: u32) -> Result<Vec<OpenRun>, StoreError> {
-        let key = self.key();
-        let query = "SELECT id, by, opened_at, closed_at FROM ken.runs
-             WHERE workspace_id = $1 AND closed_at IS NULL ORDER BY opened_at, id LIMIT $2";
+             WHERE workspace_id = $1 AND closed_at IS NULL AND NOT starts_with(id, $2) ORDER BY opened_at, id LIMIT $3";
         let rows = sqlx::query(query)
             .bind(key)
+            .bind(but)
             .bind(i64::from(limit))
             .fetch_all(self.reading())
             .await?;
         rows.iter().map(run).collect()
     }
 
+    /// Returns the names of up to `limit` open runs nobody has written to since `before`, those silent for longest first.
+    pub async fn silent_runs(
+        &mut self,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<String>, StoreError> {
+        let key = self.key();
+        let query = "SELECT id FROM ken.runs
+             WHERE workspace_id = $1 AND closed_at IS NULL AND coalesce(noted_at, opened_at) < $2
+             ORDER BY coalesce(noted_at, opened_at), id LIMIT $3";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(millis(before))
+            .bind(i64::from(limit))
+            .fetch_all(self.reading())
+            .await?;
+        rows.iter().map(|row| column(row, 0)).collect()
+    }
+
+    /// Returns the names of up to `limit` open runs of `by` whose names begin in one of these ways, those left out that
+    /// were written to last: `kept` of them.
+    pub async fn runs_beyond(
+        &mut self,
+        by: &str,
+        beginnings: [&str; 2],
+        (kept, limit): (u32, u32),
+    ) -> Result<Vec<String>, StoreError> {
+        let key = self.key();
+        let query = "SELECT id FROM ken.runs
+             WHERE workspace_id = $1 AND closed_at IS NULL AND by = $2 AND (starts_with(id, $3) OR starts_with(id, $4))
+             ORDER BY coalesce(noted_at, opened_at) DESC, id OFFSET $5 LIMIT $6";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(without_nul(by))
+            .bind(beginnings[0])
+            .bind(beginnings[1])
+            .bind(i64::from(kept))
+            .bind(i64::from(limit))
+            .fetch_all(self.reading())
+            .await?;
+        rows.iter().map(|row| column(row, 0)).collect()
+    }
+
     /// Adds notes to a run that is open; says `false` if it is not.
     pub async fn note_run(&mut self, id: &str, notes: &[String]) -> Result<bool, StoreError> {
-        let open = self.run(id).await?;
-        if open.is_none_or(|run| run.closed_at.is_some()) {
+        let (key, now) = (self.key(), self.now());
+        // The row is held until this transaction ends, so that notes are numbered one after the other.
+        let query = "UPDATE ken.runs SET noted_at = greatest(noted_at, $3)
+             WHERE workspace_id = $1 AND id = $2 AND closed_at IS NULL";
+        let open = sqlx::query(query)
+            .bind(key)
+            .bind(without_nul(id))
+            .bind(millis(now))
+            .execute(self.connection())
+            .await?;
+        if open.rows_affected() == 0 {
             return Ok(false);
         }
-        let key = self.key();
         let notes: Vec<String> = notes.iter().map(|note| without_nul(note)).collect();
         sqlx::query(
             "INSERT INTO ken.run_notes (workspace_id, run, n, note)
@@ -90,26 +129,32 @@ impl Tenant {
         rows.iter().map(|row| column(row, 0)).collect()
     }
 
-    /// Closes a run and forgets its notes: what they come to is an event now. Says `false` if it is not open.
+    /// Closes a run and forgets it with its notes: what they come to is an event now. Says `false` if it is not open.
     pub async fn close_run(&mut self, id: &str) -> Result<bool, StoreError> {
-        let (key, now) = (self.key(), self.now());
-        let closed = sqlx::query(
-            "UPDATE ken.runs SET closed_at = $3 WHERE workspace_id = $1 AND id = $2 AND closed_at IS NULL",
-        )
-        .bind(key)
-        .bind(without_nul(id))
-        .bind(millis(now))
-        .execute(self.connection())
-        .await?;
-        if closed.rows_affected() == 0 {
-            return Ok(false);
-        }
-        sqlx::query("DELETE FROM ken.run_notes WHERE workspace_id = $1 AND run = $2")
+        let key = self.key();
+        let query =
+            "DELETE FROM ken.runs WHERE workspace_id = $1 AND id = $2 AND closed_at IS NULL";
+        let closed = sqlx::query(query)
             .bind(key)
             .bind(without_nul(id))
             .execute(self.connection())
             .await?;
-        Ok(true)
+        Ok(closed.rows_affected() == 1)
+    }
+
+    /// Begins what [`Self::undo`] undoes, and nothing before it.
+    pub(crate) async fn mark(&mut self) -> Result<(), StoreError> {
+        sqlx::raw_sql("SAVEPOINT mark")
+            .execute(self.connection())
+            .await?;
+        Ok(())
+    }
+
+    /// Undoes what was done since [`Self::mark`].
+    pub(crate) async fn undo(&mut self) -> Result<(), StoreError> {
+        let query = "ROLLBACK TO SAVEPOINT mark";
+        sqlx::raw_sql(query).execute(self.connection()).await?;
+        Ok(())
     }
 }
 

@@ -112,4 +112,11 @@ impl Tenant {
         sqlx::raw_sql(query).execute(self.connection()).await?;
         Ok(())
     }
+
+    /// Takes back what [`Self::need_not_last`] said: there is more in it now.
+    pub async fn must_last(&mut self) -> Result<(), StoreError> {
+        let query = "SET LOCAL synchronous_commit TO DEFAULT";
+        sqlx::raw_sql(query).execute(self.connection()).await?;
+        Ok(())
+    }
 }

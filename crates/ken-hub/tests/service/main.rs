@@ -8,4 +8,5 @@ mod place;
 mod reading;
 mod roles;
 mod runs;
+mod silent;
 mod waiting;

@@ -349,6 +349,35 @@ fn ui_08_outcomes_are_told_from_the_log_alone() {
 }
 
 #[test]
+fn ui_08_a_run_that_touched_nothing_took_as_long_as_it_was_open() {
+    let place = Place::new();
+    let bot = place.bot();
+    for (id, open_for) in [("R-1", 47_000), ("R-2", 47_000), ("R-3", 1_000)] {
+        let wish = NewRun {
+            id: Some(id.to_owned()),
+            ..NewRun::default()
+        };
+        place
+            .act(&bot, async |desk| service::open(desk, wish).await)
+            .unwrap();
+        place.later(open_for);
+        let ending = Ending {
+            outcome: Outcome::Succeeded,
+            ..Ending::abandoned()
+        };
+        place
+            .act(&bot, async |desk| service::close(desk, id, &ending).await)
+            .unwrap();
+    }
+    let period: Period = "1d".parse().unwrap();
+    let told = place
+        .act(&bot, async |desk| service::outcomes(desk, period).await)
+        .unwrap();
+    assert_eq!(told.all.duration_ms, 95_000);
+    assert_eq!(told.all.duration_ms_median, Some(47_000));
+}
+
+#[test]
 fn gat_verify_says_what_can_be_said_without_code() {
     let place = Place::new();
     let ada = place.ada();

@@ -144,13 +144,14 @@ fn closing_decides_what_the_core_decides_on_the_same_notes() {
             same: same_claim(&run, &entry),
             validity: Validity::Unverifiable,
             found_by,
+            authors: BTreeSet::from(["agent:bot".parse().unwrap()]),
             entry,
         });
         touched.collect()
     };
-    let today = place.house.world.now().date();
+    let now = place.house.world.now();
     let policy = ReviewPolicy::default();
-    let expected = close(&run, &ended, &touched, &|_| Sight::default(), policy, today);
+    let expected = close(&run, &ended, &touched, &|_| Sight::default(), policy, now);
     let closed = place
         .act(&by, async |desk| service::close(desk, "R-2", &ended).await)
         .unwrap();
@@ -448,12 +449,10 @@ fn a_note_that_is_too_long_is_refused() {
     let place = Place::new();
     open(&place, "R-11", &["agent:a"]);
     let by = place.caller(Role::Agent, "agent:orchestrator");
-    let many = (0..1_500).map(|n| format!("agent:{n:010}").parse().unwrap());
-    let note = Note::Said {
+    let many = (0..1_500).map(|n| format!("L-{n:08}").parse().unwrap());
+    let note = Note::Used {
         agent: "agent:a".parse().unwrap(),
-        words: None,
-        cites: Vec::new(),
-        to: many.collect(),
+        entries: many.collect(),
     };
     let refused = place.act(&by, async |desk| service::note(desk, "R-11", note).await);
     assert!(matches!(refused, Err(Failure::Usage(_))), "{refused:?}");

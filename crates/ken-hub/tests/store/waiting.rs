@@ -56,12 +56,12 @@ fn notes_of_a_run_are_kept_in_order_until_it_is_closed() {
             assert!(tenant.note_run("r", &["a".into(), "b".into()]).await?);
             assert!(tenant.note_run("r", &["c".into()]).await?);
             assert_eq!(tenant.run_notes("r").await?, ["a", "b", "c"]);
-            assert_eq!(tenant.open_runs(10).await?.len(), 1);
+            assert_eq!(tenant.open_runs("I-", 10).await?.len(), 1);
             assert!(tenant.close_run("r").await?);
             assert!(!tenant.close_run("r").await?);
             assert!(!tenant.note_run("r", &["late".into()]).await?);
             assert_eq!(tenant.run_notes("r").await?, [] as [String; 0]);
-            assert_eq!(tenant.open_runs(10).await?, []);
+            assert_eq!(tenant.open_runs("I-", 10).await?, []);
             Ok(())
         })
         .unwrap();

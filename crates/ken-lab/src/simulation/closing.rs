@@ -39,15 +39,8 @@ impl Simulation {
         };
         let touched = self.touched(work);
         let review = self.policy.review();
-        let today = self.memory.now.date();
-        let mut closing = close(
-            &run,
-            &ending,
-            &touched,
-            &|_| Sight::default(),
-            review,
-            today,
-        );
+        let now = self.memory.now;
+        let mut closing = close(&run, &ending, &touched, &|_| Sight::default(), review, now);
         self.apply_policy(&touched, &run, outcome, work, &mut closing);
         self.write(&touched, &closing);
         self.take_up(&run, outcome, work);
@@ -100,6 +93,7 @@ impl Simulation {
             found_by: words
                 .map(|(agent, _)| self.agents[*agent].clone())
                 .collect(),
+            authors: BTreeSet::new(),
         }
     }
 

@@ -1,50 +1,36 @@
 //! Closing a run: what it touched is gathered, the core decides, the log keeps it. All in one transaction.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use ken_core::actor::Actor;
 use ken_core::decide;
 use ken_core::facts::Validity;
 use ken_core::id::EntryId;
-use ken_core::run::accumulate::{Gain, gain};
-use ken_core::run::close::{Closing, Ending, Touched, close};
+use ken_core::run::Run;
+use ken_core::run::accumulate::{Gain, gains};
+use ken_core::run::close::{Closing, Ending, Touched, authors, close, touched};
 use ken_core::run::exposure::Sight;
-use ken_core::run::written::{Closed, drafts, ending_id, proposal, same_claim};
-use ken_core::run::{Finding, Run};
+use ken_core::run::written::{Closed, Taken, drafts, proposal};
 
-use super::matching::says_same;
-use super::no_run;
 use crate::service::{Desk, Failure};
-
-/// Findings that say the same, with who made them.
-type Group = Vec<(Actor, Finding)>;
-
-/// What findings became.
-#[derive(Debug, Default)]
-struct Taken {
-    gained: Vec<EntryId>,
-    refused: Vec<(Finding, String)>,
-}
 
 impl Desk {
     /// Closes a run and does nothing beside. Whoever calls has the workspace's lock: two that close at once would count
     /// everything twice.
     pub(super) async fn end_run(
         &mut self,
-        id: &str,
+        mut run: Run,
         ending: &Ending,
         by: &Actor,
     ) -> Result<Closed, Failure> {
-        let run = self.open_run(id).await?;
-        let mut run = run.ok_or_else(|| no_run(id))?;
-        if self.tenant.event(ending_id(&run)).await?.is_some() {
-            return Err(Failure::Conflict(format!("run `{id}` ended already")));
-        }
         let Taken { gained, refused } = self.accumulate(&mut run, ending, by).await?;
         let touched = self.touched(&run).await?;
         let mut closing = self.decide_closing(&run, ending, &touched).await?;
         closing.closed.extracted += u32::try_from(gained.len()).unwrap_or(u32::MAX);
         let drafts = drafts(&run, &closing, &touched, Vec::new(), self.now.date())?;
+        // Ids that follow from the run are for who may be stopped between writing and forgetting it. Here that is one
+        // transaction, and anybody who knows a run could take its ids before.
+        let drafts = drafts.into_iter().map(|(_, draft)| (None, draft)).collect();
         self.record(drafts, by).await?;
         self.forget_run(&run).await?;
         Ok(Closed {
@@ -69,34 +55,20 @@ impl Desk {
         }
         let before = |agent: &Actor| before.get(agent).cloned().unwrap_or_default();
         let policy = self.review_policy().await?;
-        let today = self.now.date();
-        Ok(close(run, ending, touched, &before, policy, today))
+        Ok(close(run, ending, touched, &before, policy, self.now))
     }
 
     /// Returns every entry a run showed, withheld, used, wrote or found again. There is no code here to hold them
     /// against.
     async fn touched(&mut self, run: &Run) -> Result<Vec<Touched>, Failure> {
-        let mut found_by: BTreeMap<EntryId, BTreeSet<Actor>> = BTreeMap::new();
-        for (name, agent) in &run.agents {
-            for id in agent.touched() {
-                found_by.entry(id).or_default();
-            }
-            for id in agent.findings.iter().flat_map(|it| &it.says) {
-                found_by.entry(*id).or_default().insert(name.clone());
-            }
+        let ids: Vec<EntryId> = run.touched().into_iter().collect();
+        let entries = self.tenant.entries(&ids).await?;
+        let mut touched = touched(run, entries, |_| Validity::Unverifiable);
+        for it in touched.iter_mut().filter(|it| !it.found_by.is_empty()) {
+            let history = self.tenant.history(it.entry.id).await?;
+            it.authors = authors(&it.entry, &history);
         }
-        let ids: Vec<EntryId> = found_by.keys().copied().collect();
-        let mut entries = self.tenant.entries(&ids).await?;
-        // What a newer ken wrote this one may only read.
-        entries.retain(|entry| !entry.is_read_only());
-        entries.sort_by_key(|entry| entry.id);
-        let touched = entries.into_iter().map(|entry| Touched {
-            validity: Validity::Unverifiable,
-            same: same_claim(run, &entry),
-            found_by: found_by.remove(&entry.id).unwrap_or_default(),
-            entry,
-        });
-        Ok(touched.collect())
+        Ok(touched)
     }
 
     /// Returns what an agent saw before a run: in its session, and outside any run somebody opened.
@@ -106,24 +78,11 @@ impl Desk {
         agent: &Actor,
         outside: &[Run],
     ) -> Result<Sight, Failure> {
-        let session = run
-            .agents
-            .get(agent)
-            .and_then(|it| it.member.session.clone());
-        let mut seen = match &session {
+        let in_session = match run.session_of(agent) {
             Some(session) => self.session_sight(session).await?,
             None => Sight::default(),
         };
-        for other in outside.iter().filter(|other| other.id != run.id) {
-            let theirs = other.agents.get(agent);
-            let is_another =
-                |it: &Option<String>| it.is_some() && session.is_some() && *it != session;
-            let apart = theirs.is_none_or(|it| is_another(&it.member.session));
-            if !apart {
-                seen.add(other.sight(agent));
-            }
-        }
-        Ok(seen)
+        Ok(run.seen_before(agent, in_session, outside))
     }
 
     /// Makes entries of findings that nobody has said before; notes which entries say the others.
@@ -133,48 +92,21 @@ impl Desk {
         ending: &Ending,
         by: &Actor,
     ) -> Result<Taken, Failure> {
-        let groups = self.new_findings(run).await?;
+        for found in run.unsaid() {
+            // Somebody else may have written it down since.
+            found.says = self.entries_saying(&found.finding.statement).await?;
+        }
         let mut taken = Taken::default();
-        for group in groups {
-            let group: Vec<(&Actor, &Finding)> = group.iter().map(|(a, f)| (a, f)).collect();
-            let Some(gained) = gain(run, ending.outcome, &group) else {
-                continue;
-            };
+        for gained in gains(run, ending.outcome) {
             match self.take_up(&gained, run, ending, by).await {
                 Ok(id) => taken.gained.push(id),
-                Err(why @ (Failure::Refused(_) | Failure::Turned(_))) => {
+                Err(why @ (Failure::Refused(_) | Failure::Turned(_) | Failure::Usage(_))) => {
                     taken.refused.push((gained.finding, why.to_string()));
                 }
                 Err(other) => return Err(other),
             }
         }
         Ok(taken)
-    }
-
-    /// Returns the findings that no entry says now, those together that say the same.
-    async fn new_findings(&mut self, run: &mut Run) -> Result<Vec<Group>, Failure> {
-        let mut groups: Vec<Group> = Vec::new();
-        for (name, agent) in &mut run.agents {
-            for found in &mut agent.findings {
-                if found.says.is_empty() {
-                    // Somebody else may have written it down since.
-                    found.says = self.entries_saying(&found.finding.statement).await?;
-                }
-                if !found.says.is_empty() {
-                    continue;
-                }
-                let same = |group: &&mut Group| {
-                    let (_, first) = &group[0];
-                    says_same(&first.statement, &found.finding.statement)
-                };
-                let one = (name.clone(), found.finding.clone());
-                match groups.iter_mut().find(same) {
-                    Some(group) => group.push(one),
-                    None => groups.push(vec![one]),
-                }
-            }
-        }
-        Ok(groups)
     }
 
     /// Adds an entry, through the same door as every other.

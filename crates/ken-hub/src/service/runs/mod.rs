@@ -10,7 +10,7 @@ use ken_core::event::RunClosed;
 use ken_core::id::EntryId;
 use ken_core::run::accumulate::SCALE_MILLI;
 use ken_core::run::close::Ending;
-use ken_core::run::name::{self, IMPLICIT};
+use ken_core::run::name::{self, CONVERSATION, IMPLICIT};
 use ken_core::run::written::{Closed, PastRun};
 use ken_core::run::{
     ABANDONED_AFTER_MS, AGENTS_MAX, Finding, Manner, Member, Note, Noted, Run, Witness,
@@ -27,8 +27,12 @@ use crate::world::random;
 /// Abandoned runs that are closed when another is opened; the others wait for the next.
 const SWEPT_MAX: u32 = 4;
 
-/// Old runs that are looked at for that.
-const LOOKED_AT_MAX: u32 = 32;
+/// Abandoned runs that are closed when Ken makes one, because somebody reads: as many as it makes, so that they do not
+/// become more.
+const SWEPT_BY_READING: u32 = 1;
+
+/// Open runs that Ken made for one agent: one for each conversation. Beyond, those written to longest ago are forgotten.
+const MADE_MAX: u32 = 64;
 
 /// Open runs that are listed, the oldest.
 const OPEN_MAX: u32 = 50;
@@ -86,7 +90,7 @@ pub async fn open(desk: &mut Desk, wish: NewRun) -> Result<Run, Failure> {
         return Err(Failure::Usage(told));
     }
     desk.lock().await?;
-    desk.sweep().await?;
+    desk.sweep(SWEPT_MAX).await?;
     let by = desk.caller.actor.clone();
     desk.house.guard.admit_text(&Value::from(id.clone()), &by)?;
     let opened = Note::Opened {
@@ -138,7 +142,8 @@ pub async fn note(desk: &mut Desk, id: &str, note: Note) -> Result<Run, Failure>
         }
     }
     let open = run(desk, id).await?;
-    let is_others = about(&note).is_some_and(|it| !desk.is_own(it));
+    needs_room(&open, &note)?;
+    let is_others = note.agent().is_some_and(|it| !desk.is_own(it));
     if is_others && open.by != desk.caller.actor {
         let what = "writing down what another agent did in a run that is not yours";
         return Err(Failure::NotYours { what });
@@ -167,7 +172,10 @@ pub async fn observe(desk: &mut Desk, it: Observation) -> Result<Run, Failure> {
         finding: Box::new(finding),
         says,
     };
-    desk.note_run(&id, note, &reader.agent).await?;
+    needs_room(&run(desk, &id).await?, &note)?;
+    // Whose token it was: what one tells in several names is one word.
+    let by = desk.caller.actor.clone();
+    desk.note_run(&id, note, &by).await?;
     run(desk, &id).await
 }
 
@@ -181,7 +189,7 @@ pub async fn close(desk: &mut Desk, id: &str, ending: &Ending) -> Result<Closed,
         return Err(Failure::NotYours { what });
     }
     let by = desk.caller.actor.clone();
-    desk.end_run(id, ending, &by).await
+    desk.end_run(open, ending, &by).await
 }
 
 /// Returns an open run.
@@ -193,7 +201,7 @@ pub async fn run(desk: &mut Desk, id: &str) -> Result<Run, Failure> {
 
 /// Returns every run that somebody opened, the oldest first.
 pub async fn open_runs(desk: &mut Desk) -> Result<Vec<Run>, Failure> {
-    desk.all_open(|id| !id.starts_with(IMPLICIT)).await
+    desk.all_open().await
 }
 
 /// Returns the runs that ended lately, the latest first.
@@ -205,20 +213,14 @@ pub async fn past_runs(desk: &mut Desk) -> Result<Vec<PastRun>, Failure> {
     Ok(runs)
 }
 
-/// Returns whose doing a note tells of.
-fn about(note: &Note) -> Option<&Actor> {
-    match note {
-        Note::Joined { agent, .. }
-        | Note::Shown { agent, .. }
-        | Note::SawEverything { agent, .. }
-        | Note::Pushed { agent, .. }
-        | Note::Passed { agent, .. }
-        | Note::Said { agent, .. }
-        | Note::Used { agent, .. }
-        | Note::Added { agent, .. }
-        | Note::Observed { agent, .. }
-        | Note::Ended { agent, .. } => Some(agent),
-        Note::Opened { .. } | Note::Gap => None,
+/// Refuses a note by which a run would have more agents than one may.
+fn needs_room(run: &Run, note: &Note) -> Result<(), Failure> {
+    match run.has_room_for(note) {
+        true => Ok(()),
+        false => Err(Failure::Conflict(format!(
+            "run `{}` has as many agents as one may ({AGENTS_MAX}): open another",
+            run.id
+        ))),
     }
 }
 
@@ -242,25 +244,15 @@ impl Desk {
         since: Option<ken_core::time::Timestamp>,
     ) -> Result<Vec<PastRun>, Failure> {
         let since = since.map(|it| it.to_string());
-        let ended = self.tenant.of_type("run.closed", since.as_deref()).await?;
-        let past = ended.iter().filter_map(|recorded| {
-            let closed = recorded.event.get::<RunClosed>()?.clone();
-            Some(PastRun {
-                closed,
-                at: recorded.event.at.wall,
-                by: recorded.event.by.clone(),
-            })
-        });
-        Ok(past.collect())
+        let ended = self.tenant.of_type::<RunClosed>(since.as_deref()).await?;
+        Ok(ended.iter().filter_map(PastRun::of).collect())
     }
 
-    /// Returns the open runs whose names are `wanted`.
-    async fn all_open(&mut self, wanted: fn(&str) -> bool) -> Result<Vec<Run>, Failure> {
+    /// Returns the open runs that Ken did not make for who reads outside any.
+    async fn all_open(&mut self) -> Result<Vec<Run>, Failure> {
         let mut runs = Vec::new();
-        for open in self.tenant.open_runs(OPEN_MAX).await? {
-            if wanted(&open.id) {
-                runs.extend(self.read_run(&open.id).await?);
-            }
+        for open in self.tenant.open_runs(IMPLICIT, OPEN_MAX).await? {
+            runs.extend(self.read_run(&open.id).await?);
         }
         Ok(runs)
     }
@@ -299,33 +291,71 @@ impl Desk {
 
     /// Notes are kept too: no secret gets into one.
     pub(super) fn admitted(&self, noted: Noted) -> Result<Noted, Failure> {
-        let guard = &self.house.guard;
-        let mut told = serde_json::to_value(&noted).unwrap_or_default();
-        let noted = match guard.redact_told(&mut told) {
-            // Where the marker does not fit, the note is scanned, and refused, as it was.
-            true => serde_json::from_value(told).unwrap_or(noted),
-            false => noted,
-        };
-        let told = serde_json::to_value(&noted).unwrap_or_default();
-        guard.admit_text(&told, &noted.by)?;
-        Ok(noted)
+        Ok(self.house.guard.admit_note(noted)?)
     }
 
-    /// Closes some runs nobody has written to for long. Nobody saw their end, so nobody knows what else was shown.
-    async fn sweep(&mut self) -> Result<(), Failure> {
-        let by = self.caller.actor.clone();
-        let before = self.now.millis().saturating_sub(ABANDONED_AFTER_MS);
-        let before = ken_core::time::Timestamp::from_millis(before);
-        let old = self.tenant.open_runs(LOOKED_AT_MAX).await?.into_iter();
-        let mut swept = 0;
-        for open in old.take_while(|it| it.opened_at < before) {
-            let run = self.read_run(&open.id).await?;
-            if swept < SWEPT_MAX && run.is_some_and(|it| it.last < before) {
-                self.note_run(&open.id, Note::Gap, &by).await?;
-                self.end_run(&open.id, &Ending::abandoned(), &by).await?;
-                swept += 1;
+    /// Makes room for a run that Ken is about to make for `agent`: some that nobody writes to any more are closed, and
+    /// those of its own beyond what one may have are forgotten.
+    pub(super) async fn make_room(&mut self, agent: &Actor) -> Result<(), Failure> {
+        if Role::Agent <= self.caller.role {
+            self.sweep(SWEPT_BY_READING).await?;
+        }
+        let (by, made) = (agent.to_string(), [IMPLICIT, CONVERSATION]);
+        let beyond = (MADE_MAX - 1, SWEPT_MAX);
+        for id in self.tenant.runs_beyond(&by, made, beyond).await? {
+            match self.read_run(&id).await? {
+                Some(run) => self.forget_run(&run).await?,
+                None => drop(self.tenant.close_run(&id).await?),
             }
         }
         Ok(())
+    }
+
+    /// Closes up to `limit` runs nobody has written to for long. Nobody saw their end, so nobody knows what else was shown.
+    async fn sweep(&mut self, limit: u32) -> Result<(), Failure> {
+        let before = self.now.minus_millis(ABANDONED_AFTER_MS);
+        let silent = self.tenant.silent_runs(before, limit).await?;
+        if silent.is_empty() {
+            return Ok(());
+        }
+        self.lock().await?;
+        self.tenant.must_last().await?;
+        for id in silent {
+            match self.read_run(&id).await? {
+                // Somebody wrote to it before we had the lock.
+                Some(run) if before <= run.last => {}
+                Some(mut run) => {
+                    run.add(Note::Gap);
+                    self.give_up(run).await?;
+                }
+                None => drop(self.tenant.close_run(&id).await?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a run that nobody ended. One that cannot be closed is forgotten, whatever is wrong with it: it must not be in
+    /// the way of everybody who opens another.
+    async fn give_up(&mut self, run: Run) -> Result<(), Failure> {
+        let by = self.caller.actor.clone();
+        self.tenant.mark().await?;
+        let ended = self.end_run(run.clone(), &Ending::abandoned(), &by).await;
+        match ended {
+            Ok(_) => Ok(()),
+            Err(error @ (Failure::Store(_) | Failure::Database(_))) => Err(error),
+            // It waits until there is room.
+            Err(Failure::Quota(_)) => self.undo().await,
+            Err(why) => {
+                self.undo().await?;
+                tracing::warn!(%why, "a run that nobody ended cannot be closed and is forgotten");
+                self.forget_run(&run).await
+            }
+        }
+    }
+
+    /// Undoes what was done since the mark, and forgets what was read of it.
+    async fn undo(&mut self) -> Result<(), Failure> {
+        self.workspace = None;
+        Ok(self.tenant.undo().await?)
     }
 }

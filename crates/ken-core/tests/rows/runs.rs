@@ -1,0 +1,581 @@
+//! What runs leave behind, as repository and hub both decide it: what is known already, who may judge, what an agent saw
+//! before, how long work took, whose word a finding is, and what closing writes.
+
+use std::collections::BTreeSet;
+
+use ken_core::actor::Actor;
+use ken_core::decide::{self, Refusal};
+use ken_core::entry::Entry;
+use ken_core::event::{
+    Arm, Body, Effect, Event, EventData as _, Feedback, FrictionRecorded, LINE_BYTES_MAX, Outcome,
+    Provenance, Recorded, RetractReason, RunClosed, RunEffects, TooLong, Trial,
+};
+use ken_core::facts::Validity;
+use ken_core::fold::fold_entry;
+use ken_core::id::EntryId;
+use ken_core::kind::Kind;
+use ken_core::review::ReviewPolicy;
+use ken_core::run::accumulate::gains;
+use ken_core::run::close::{Closing, Ending, Touched, authors, close, touched};
+use ken_core::run::exposure::Sight;
+use ken_core::run::known::{Known, known};
+use ken_core::run::written::{PastRun, drafts};
+use ken_core::run::{AGENTS_MAX, Finding, How, Manner, Member, Note, Noted, Run, Witness};
+use ken_core::time::Timestamp;
+use ken_testkit::build::Scribe;
+
+use crate::stage::Stage;
+
+const CLAIM: &str = "Retries of the payment call must carry the same key";
+
+fn actor(name: &str) -> Actor {
+    name.parse().unwrap()
+}
+
+fn at(millis: u64) -> Timestamp {
+    Timestamp::from_millis(1_000_000 + millis)
+}
+
+fn opened(by: &str, manner: Manner) -> Noted {
+    Noted {
+        at: at(0),
+        by: actor(by),
+        note: Note::Opened {
+            run: "run-1".to_owned(),
+            manner,
+            witness: Witness::Orchestrator,
+            thread: None,
+            task: None,
+        },
+    }
+}
+
+fn joined(name: &str, session: Option<&str>) -> Note {
+    let member = Member {
+        session: session.map(ToOwned::to_owned),
+        declared: true,
+        ..Member::default()
+    };
+    let agent = actor(name);
+    Note::Joined { agent, member }
+}
+
+fn observed(name: &str, says: &[EntryId]) -> Note {
+    let finding = Finding::new(CLAIM.parse().unwrap(), Vec::new(), Vec::new());
+    Note::Observed {
+        agent: actor(name),
+        finding: Box::new(finding),
+        says: says.iter().copied().collect(),
+    }
+}
+
+/// A run somebody opened, and notes that were written by these.
+fn run(by: &str, notes: Vec<(&str, Note)>) -> Run {
+    let more = notes.into_iter().map(|(by, note)| Noted {
+        at: at(0),
+        by: actor(by),
+        note,
+    });
+    Run::of([opened(by, Manner::Explicit)].into_iter().chain(more)).unwrap()
+}
+
+fn succeeded() -> Ending {
+    Ending {
+        outcome: Outcome::Succeeded,
+        ..Ending::abandoned()
+    }
+}
+
+fn closing(run: &Run, touched: &[Touched]) -> Closing {
+    let policy = ReviewPolicy::default();
+    close(
+        run,
+        &succeeded(),
+        touched,
+        &|_| Sight::default(),
+        policy,
+        at(9),
+    )
+}
+
+#[test]
+fn what_is_recorded_is_known_in_one_way_and_names_only_what_was_seen() {
+    let mut stage = Stage::new();
+    let [id, gone] = [0, 1].map(|_| stage.add(Kind::Learning, CLAIM));
+    let draft = decide::retract(
+        &stage.entry(gone),
+        RetractReason::Withdrawn,
+        ken_core::event::Channel::Command,
+        None,
+    );
+    stage.write(draft.unwrap());
+    let (entry, gone) = (stage.entry(id), stage.entry(gone));
+    let own = |note: Note| vec![("agent:a", joined("agent:a", None)), ("agent:a", note)];
+    let added = |who: &str| Note::Added {
+        agent: actor(who),
+        entries: vec![id],
+    };
+    let shown = Note::Shown {
+        agent: actor("agent:a"),
+        entries: vec![id],
+        how: How::Pull,
+    };
+    let everything = Note::SawEverything {
+        agent: actor("agent:a"),
+        how: How::File,
+    };
+    let both = {
+        let mut notes = own(shown.clone());
+        notes.push(("agent:a", observed("agent:a", &[id])));
+        notes
+    };
+    let nobody_says: &[Entry] = &[];
+    for (what, notes, says, wanted) in [
+        ("nobody said it", own(shown.clone()), nobody_says, None),
+        (
+            "it was taken back",
+            own(shown.clone()),
+            std::slice::from_ref(&gone),
+            None,
+        ),
+        (
+            "its own",
+            own(added("agent:a")),
+            std::slice::from_ref(&entry),
+            Some(Known::Added(id)),
+        ),
+        (
+            "another's",
+            own(added("agent:b")),
+            std::slice::from_ref(&entry),
+            Some(Known::Elsewhere(None)),
+        ),
+        (
+            "seen",
+            own(shown),
+            std::slice::from_ref(&entry),
+            Some(Known::Elsewhere(Some(id))),
+        ),
+        (
+            "who saw everything",
+            own(everything),
+            std::slice::from_ref(&entry),
+            Some(Known::Elsewhere(None)),
+        ),
+        (
+            "found again",
+            own(observed("agent:a", &[id])),
+            std::slice::from_ref(&entry),
+            Some(Known::Found(None)),
+        ),
+        (
+            "another found it",
+            own(observed("agent:b", &[id])),
+            std::slice::from_ref(&entry),
+            Some(Known::Elsewhere(None)),
+        ),
+        (
+            "seen and found",
+            both,
+            std::slice::from_ref(&entry),
+            Some(Known::Found(Some(id))),
+        ),
+    ] {
+        let run = run("human:lead", notes);
+        let told = known(Some(&run), &actor("agent:a"), &CLAIM.parse().unwrap(), says);
+        assert_eq!(told, wanted, "{what}");
+    }
+    let outside = known(None, &actor("agent:a"), &CLAIM.parse().unwrap(), &[entry]);
+    assert_eq!(outside, Some(Known::Elsewhere(None)));
+}
+
+#[test]
+fn tru_22_who_had_an_entry_judges_it_and_people_are_believed() {
+    let (id, other): (EntryId, EntryId) =
+        ("L-00000001".parse().unwrap(), "L-00000002".parse().unwrap());
+    let sight = |entries: &[EntryId], everything| Sight {
+        entries: entries.iter().copied().collect(),
+        everything,
+    };
+    for (by, sight, may) in [
+        ("agent:a", sight(&[], false), false),
+        ("agent:a", sight(&[other], false), false),
+        ("agent:a", sight(&[id], false), true),
+        ("agent:a", sight(&[], true), true),
+        ("ci:main", sight(&[], false), false),
+        ("human:ada", sight(&[], false), true),
+    ] {
+        let by = actor(by);
+        let told = decide::may_judge(&by, &sight, id);
+        let wanted = match may {
+            true => Ok(()),
+            false => Err(Refusal::NotShown {
+                entry: id,
+                by: by.clone(),
+            }),
+        };
+        assert_eq!(told, wanted, "{by} {sight:?}");
+    }
+}
+
+#[test]
+fn a_verdict_is_said_once_a_run_and_a_change_of_mind_counts() {
+    use Feedback::{Helpful, Unhelpful};
+    let mut scribe = Scribe::new(3);
+    let (id, proposal) = scribe.propose(CLAIM);
+    let entry = fold_entry(id, [&proposal.event]).unwrap();
+    let mut say = |by: &str, verdict| {
+        scribe.by(by);
+        let draft = decide::feedback(&entry, verdict).unwrap();
+        scribe.write(draft.about, draft.body)
+    };
+    let first = say("agent:a", Helpful);
+    let history = [
+        first.clone(),
+        say("agent:b", Unhelpful),
+        say("agent:a", Unhelpful),
+    ];
+    let last = history[2].event.at.wall;
+    let a = actor("agent:a");
+    for (history, verdict, since, said) in [
+        (&history[..0], Helpful, None, false),
+        (&history[..1], Helpful, None, true),
+        (&history[..1], Unhelpful, None, false),
+        (&history[..2], Helpful, None, true),
+        (&history[..], Helpful, None, false),
+        (&history[..], Unhelpful, None, true),
+        (&history[..], Unhelpful, Some(last), true),
+        (&history[..], Unhelpful, Some(last.plus_millis(1)), false),
+        (&history[..], Unhelpful, Some(last.minus_millis(1)), true),
+    ] {
+        let told = decide::is_said_already(history, &a, verdict, since);
+        assert_eq!(told, said, "{} {verdict:?} {since:?}", history.len());
+    }
+}
+
+#[test]
+fn another_session_saw_it_only_where_both_are_known() {
+    let id: EntryId = "L-00000001".parse().unwrap();
+    let sees = |name: &str, session: Option<&str>, who: &str| {
+        let shown = Note::Shown {
+            agent: actor(who),
+            entries: vec![id],
+            how: How::Pull,
+        };
+        let notes = [joined(name, session), shown].map(|note| Noted {
+            at: at(0),
+            by: actor(name),
+            note,
+        });
+        let mut run = Run::of([opened(name, Manner::Implicit)].into_iter().chain(notes)).unwrap();
+        run.id = "I-1".to_owned();
+        run
+    };
+    let a = actor("agent:a");
+    for (mine, outside, seen) in [
+        (Some("s"), sees("agent:a", Some("s"), "agent:a"), true),
+        (Some("s"), sees("agent:a", Some("t"), "agent:a"), false),
+        (Some("s"), sees("agent:a", None, "agent:a"), true),
+        (None, sees("agent:a", Some("t"), "agent:a"), true),
+        (None, sees("agent:a", None, "agent:a"), true),
+        (None, sees("agent:b", None, "agent:b"), false),
+    ] {
+        let run = run("human:lead", vec![("human:lead", joined("agent:a", mine))]);
+        let told = run.seen_before(&a, Sight::default(), std::slice::from_ref(&outside));
+        assert_eq!(told.has(id), seen, "{mine:?} {outside:?}");
+        let in_session = Sight {
+            everything: true,
+            ..Sight::default()
+        };
+        assert!(run.seen_before(&a, in_session, &[]).has(id));
+        let itself = Run {
+            id: run.id.clone(),
+            ..outside
+        };
+        let told = run.seen_before(&a, Sight::default(), &[itself]);
+        assert!(!told.has(id), "a run is not before itself");
+    }
+}
+
+#[test]
+fn hlt_23_work_took_until_somebody_ended_it_and_of_abandoned_work_until_the_last_note() {
+    use Outcome::{Abandoned, Failed, Succeeded};
+    for (outcome, last, now, took) in [
+        (Succeeded, 0, 47_000, 47_000),
+        (Failed, 0, 47_000, 47_000),
+        (Succeeded, 2_000, 47_000, 47_000),
+        // The clock of whoever closes it is behind.
+        (Succeeded, 2_000, 1_000, 2_000),
+        (Abandoned, 2_000, 90_000_000, 2_000),
+        (Abandoned, 0, 90_000_000, 0),
+    ] {
+        let used = Noted {
+            at: at(last),
+            by: actor("agent:a"),
+            note: Note::Used {
+                agent: actor("agent:a"),
+                entries: Vec::new(),
+            },
+        };
+        let run = Run::of([opened("human:lead", Manner::Explicit), used]).unwrap();
+        let ending = Ending {
+            outcome,
+            ..Ending::abandoned()
+        };
+        let policy = ReviewPolicy::default();
+        let closing = close(&run, &ending, &[], &|_| Sight::default(), policy, at(now));
+        assert_eq!(closing.closed.duration_ms, took, "{outcome:?} {last} {now}");
+    }
+}
+
+#[test]
+fn what_a_run_touched_is_told_with_who_found_it_and_what_it_may_not_write_is_left_out() {
+    let mut scribe = Scribe::new(4);
+    let (found, first) = scribe.propose(CLAIM);
+    let (used, second) = scribe.propose("Queues are drained before a deployment begins");
+    let (newer, third) = scribe.propose("Clocks of tests stand still");
+    let strange = scribe.foreign("entry.dreamt", &[newer]);
+    let events: Vec<Event> = [first, second, third, strange].map(|it| it.event).into();
+    let uses = Note::Used {
+        agent: actor("agent:a"),
+        entries: vec![used, newer],
+    };
+    let run = run(
+        "human:lead",
+        vec![
+            ("agent:a", uses),
+            ("agent:b", observed("agent:b", &[found])),
+        ],
+    );
+    assert_eq!(run.touched(), BTreeSet::from([found, used, newer]));
+    assert_eq!([found, used].map(|id| run.uses(id)), [false, true]);
+    let mut entries: Vec<Entry> = run
+        .touched()
+        .into_iter()
+        .map(|id| fold_entry(id, &events).unwrap())
+        .collect();
+    entries.reverse();
+    let told = touched(&run, entries, |id| match id == used {
+        true => Validity::Holds,
+        false => Validity::Unverifiable,
+    });
+    let mut wanted = vec![
+        (
+            found,
+            Validity::Unverifiable,
+            BTreeSet::from([actor("agent:b")]),
+        ),
+        (used, Validity::Holds, BTreeSet::new()),
+    ];
+    wanted.sort_by_key(|it| it.0);
+    let told: Vec<_> = told
+        .into_iter()
+        .map(|it| (it.entry.id, it.validity, it.found_by))
+        .collect();
+    assert_eq!(told, wanted);
+}
+
+/// Who wrote the claim, who opened the run, under which name it was found, and whose voice told so.
+#[test]
+fn nobody_confirms_its_own_word_where_names_are_proven() {
+    let mut scribe = Scribe::new(5);
+    scribe.by("agent:bot/x");
+    let (id, proposal) = scribe.propose(CLAIM);
+    let entry = fold_entry(id, [&proposal.event]).unwrap();
+    for (opener, finder, voice, provenance) in [
+        (
+            "agent:bot",
+            "agent:bot/a",
+            "agent:bot",
+            Provenance::Unwitnessed,
+        ),
+        (
+            "agent:bot",
+            "agent:zzz",
+            "agent:bot",
+            Provenance::Unwitnessed,
+        ),
+        (
+            "agent:lead",
+            "agent:bot/x",
+            "agent:bot",
+            Provenance::Unwitnessed,
+        ),
+        (
+            "agent:lead",
+            "agent:bot",
+            "agent:bot",
+            Provenance::Unwitnessed,
+        ),
+        (
+            "agent:lead",
+            "agent:lead/a",
+            "agent:lead",
+            Provenance::Unwitnessed,
+        ),
+        ("agent:lead", "agent:b", "agent:b", Provenance::Independent),
+        (
+            "agent:lead",
+            "agent:b",
+            "agent:lead",
+            Provenance::Independent,
+        ),
+        (
+            "agent:lead",
+            "agent:bottle",
+            "agent:bottle",
+            Provenance::Independent,
+        ),
+        (
+            "agent:lead",
+            "agent:b",
+            "human:ada",
+            Provenance::Independent,
+        ),
+    ] {
+        let run = run(
+            opener,
+            vec![
+                (opener, joined(finder, None)),
+                (voice, observed(finder, &[id])),
+            ],
+        );
+        let mut touched = touched(&run, vec![entry.clone()], |_| Validity::Unverifiable);
+        touched[0].authors = authors(&entry, std::slice::from_ref(&proposal));
+        let told = closing(&run, &touched);
+        assert_eq!(told.found[&id], provenance, "{opener} {finder} {voice}");
+        let is_verified = told.promoted.contains_key(&id);
+        assert_eq!(is_verified, provenance == Provenance::Independent);
+    }
+}
+
+#[test]
+fn acc_02_what_one_voice_tells_in_two_names_does_not_converge() {
+    for (voices, names, count) in [
+        (["agent:a", "agent:b"], ["agent:a", "agent:b"], 1),
+        (["human:ada", "human:ada"], ["agent:a", "agent:b"], 1),
+        (
+            ["agent:bot", "agent:bot"],
+            ["agent:bot/a", "agent:bot/b"],
+            0,
+        ),
+        (["agent:bot", "agent:bot"], ["agent:a", "agent:b"], 0),
+        (["agent:a", "agent:a"], ["agent:a", "agent:b"], 0),
+    ] {
+        let joined = names.map(|it| ("agent:lead", joined(it, None)));
+        let found = [0, 1].map(|at| (voices[at], observed(names[at], &[])));
+        let run = run("agent:lead", joined.into_iter().chain(found).collect());
+        let gained = gains(&run, Outcome::Succeeded);
+        assert_eq!(gained.len(), count, "{voices:?} {names:?}");
+    }
+}
+
+#[test]
+fn findings_that_an_entry_says_by_now_are_no_gain() {
+    let names = ["agent:a", "agent:b"];
+    let joined = names.map(|it| ("human:lead", joined(it, None)));
+    let found = names.map(|it| (it, observed(it, &[])));
+    let mut run = run("human:lead", joined.into_iter().chain(found).collect());
+    assert_eq!(gains(&run, Outcome::Succeeded).len(), 1);
+    assert_eq!(run.unsaid().count(), 2);
+    for found in run.unsaid() {
+        found.says = BTreeSet::from(["L-00000001".parse().unwrap()]);
+    }
+    assert_eq!(run.unsaid().count(), 0);
+    assert_eq!(gains(&run, Outcome::Succeeded), []);
+}
+
+#[test]
+fn a_run_has_room_for_so_many_agents_and_what_others_do_is_lost() {
+    let name = |n: usize| actor(&format!("agent:a{n}"));
+    let said = |to: Vec<Actor>| Note::Said {
+        agent: name(0),
+        words: None,
+        cites: Vec::new(),
+        to,
+    };
+    for (others, fits) in [(AGENTS_MAX - 1, true), (AGENTS_MAX, false)] {
+        let note = said((1..=others).map(name).collect());
+        let mut run = run("human:lead", Vec::new());
+        assert_eq!(run.has_room_for(&note), fits, "{others}");
+        run.add(note);
+        assert_eq!(run.is_complete, fits, "{others}");
+        assert_eq!(run.agents.len(), if fits { AGENTS_MAX } else { 0 });
+        if fits {
+            assert!(
+                run.has_room_for(&said(vec![name(3)])),
+                "it has them already"
+            );
+            run.add(joined("agent:late", None));
+            assert!(!run.is_complete);
+            assert_eq!(closing(&run, &[]).closed.agents.len(), AGENTS_MAX);
+        }
+    }
+}
+
+#[test]
+fn what_closing_writes_fits_into_lines_however_many_trials_there_were() {
+    let trial = Trial {
+        arm: Arm::Withheld,
+        propensity_milli: 1000,
+        succeeded: false,
+    };
+    let run = run("human:lead", Vec::new());
+    for (entries, trials) in [(250, 0), (130, AGENTS_MAX), (3, 600)] {
+        let effect = |n: u32| Effect {
+            entry: format!("L-{n:08}").parse().unwrap(),
+            alpha_milli: 4_000_000,
+            beta_milli: 4_000_000,
+            shown: 1,
+            blind: 1,
+            since: Some("01KDYAMXQ8EV7BZJ26205ZR7J2".parse().unwrap()),
+            trials: vec![trial; trials],
+        };
+        let mut closing = closing(&run, &[]);
+        closing.effects = (0..entries).map(effect).collect();
+        let drafts = drafts(&run, &closing, &[], Vec::new(), at(0).date()).unwrap();
+        let mut scribe = Scribe::new(6);
+        let mut told = 0;
+        for (_, draft) in drafts {
+            let copy = scribe.write(draft.about, draft.body);
+            let read = Recorded::written(copy.event).expect("it fits");
+            told += read
+                .event
+                .get::<RunEffects>()
+                .map_or(0, |it| it.effects.len());
+        }
+        assert_eq!(told, entries as usize, "each once, {trials} trials each");
+    }
+}
+
+#[test]
+fn an_event_is_written_up_to_the_longest_line_and_read_back() {
+    let mut scribe = Scribe::new(8);
+    let mut of = |length: usize| {
+        let body = Body::FrictionRecorded(FrictionRecorded {
+            friction: ken_core::content::FrictionType::Redo,
+            context: serde_json::json!({"text": "x".repeat(length), "number": 1.0}),
+        });
+        scribe.write(Vec::new(), body).event
+    };
+    let around = Recorded::new(of(0)).line().len();
+    let longest = LINE_BYTES_MAX - around;
+    let written = Recorded::written(of(longest)).unwrap();
+    assert_eq!(written.line().len(), LINE_BYTES_MAX);
+    assert_eq!(Recorded::parse(written.line().as_bytes()), Ok(written));
+    let bytes = LINE_BYTES_MAX + 1;
+    assert_eq!(Recorded::written(of(longest + 1)), Err(TooLong { bytes }));
+}
+
+#[test]
+fn a_run_that_ended_is_read_from_its_event_and_from_no_other() {
+    let run = run("human:lead", vec![("human:lead", joined("agent:a", None))]);
+    let closed = closing(&run, &[]).closed;
+    let mut scribe = Scribe::new(9);
+    let copy = scribe.write(Vec::new(), Body::RunClosed(closed.clone()));
+    assert_eq!(copy.event.body.type_name(), RunClosed::TYPE);
+    let past = PastRun::of(&copy).unwrap();
+    assert_eq!((past.closed, past.at), (closed, copy.event.at.wall));
+    assert_eq!(PastRun::of(&copy.blanked()), None);
+    assert_eq!(PastRun::of(&scribe.propose(CLAIM).1), None);
+}
