@@ -99,7 +99,7 @@ fn no_acknowledged_entry_is_lost_to_kill_nine() {
     );
     assert!(ken(root, &["init"]).output().unwrap().status.success());
     let mut acknowledged = BTreeSet::new();
-    let kills = if std::env::var_os("KEN_LONG").is_some() {
+    let kills = if ken_testkit::laws::is_long() {
         LONG_KILLS
     } else {
         KILLS

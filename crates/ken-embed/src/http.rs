@@ -199,6 +199,14 @@ fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_SENT_MAX)]
 }
 
+/// Returns whether no machine of that name could be found, which another try does not change.
+pub fn is_unknown_name(error: &ureq::Error) -> bool {
+    // The standard library has no kind of its own for it.
+    let said = |error: &std::io::Error| error.to_string().starts_with("failed to lookup address");
+    matches!(error, ureq::Error::HostNotFound)
+        || matches!(error, ureq::Error::Io(error) if said(error))
+}
+
 /// Our own words for what went wrong: those of the client may quote what was sent.
 #[expect(
     clippy::wildcard_enum_match_arm,
@@ -212,11 +220,31 @@ pub fn reason(error: &ureq::Error) -> &'static str {
         ureq::Error::BodyExceedsLimit(_) => "its answer is too long",
         ureq::Error::ConnectionFailed => "no connection",
         ureq::Error::Tls(_) | ureq::Error::Rustls(_) => "it could not prove who it is",
+        ureq::Error::Io(_) if is_unknown_name(error) => "its name is not known",
         ureq::Error::Io(error) => match error.kind() {
             ErrorKind::ConnectionRefused => "nobody listens there",
             ErrorKind::TimedOut | ErrorKind::WouldBlock => "it took too long",
             _ => "the connection broke",
         },
         _ => "the request failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::ToSocketAddrs as _;
+
+    use super::*;
+
+    #[test]
+    fn a_name_nobody_knows_is_told_from_a_connection_that_broke() {
+        // Reserved for never being a name; whoever is asked, or nobody, the answer is no.
+        let unknown = ("hub.invalid", 443).to_socket_addrs().unwrap_err();
+        let unknown = ureq::Error::Io(unknown);
+        assert!(is_unknown_name(&unknown));
+        assert_eq!(reason(&unknown), "its name is not known");
+        let broken = ureq::Error::Io(ErrorKind::ConnectionReset.into());
+        assert!(!is_unknown_name(&broken));
+        assert_eq!(reason(&broken), "the connection broke");
     }
 }

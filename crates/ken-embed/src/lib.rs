@@ -29,7 +29,7 @@ pub use choice::{Choice, ChoiceError};
 #[cfg(feature = "http")]
 pub use http::{
     CallError, Caller, Dialect, Endpoint, EndpointError, Http, KeyStyle, Limits, Plain, ProbeError,
-    Reach, Target, agent, reason,
+    Reach, Target, agent, is_unknown_name, reason,
 };
 #[cfg(all(feature = "http", feature = "transformer"))]
 pub use hub::{FetchError, Fetched, HUB, fetch};

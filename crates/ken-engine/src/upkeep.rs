@@ -155,7 +155,11 @@ impl Engine {
             check(
                 "ledger",
                 damaged == 0,
-                format!("{} events in {segments} files", checked.events),
+                format!(
+                    "{} in {}",
+                    counted(checked.events, "event"),
+                    counted(segments as u64, "file")
+                ),
                 || {
                     (
                         Health::Error,
@@ -167,7 +171,7 @@ impl Engine {
             check(
                 "segments",
                 segments <= SEGMENTS_ADVISED_MAX,
-                format!("{segments} segments"),
+                counted(segments as u64, "segment"),
                 || {
                     (
                         Health::Warning,
@@ -228,6 +232,10 @@ impl Engine {
             },
         )
     }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn check(

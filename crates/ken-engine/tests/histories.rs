@@ -34,7 +34,7 @@ fn quarter(number: u64) {
     let only = std::env::var("KEN_SEED")
         .ok()
         .and_then(|seed| seed.parse::<u64>().ok());
-    let count = if std::env::var_os("KEN_LONG").is_some() {
+    let count = if ken_testkit::laws::is_long() {
         LONG
     } else {
         SHORT

@@ -11,10 +11,12 @@
 //! - `mcp`: the same over the Model Context Protocol;
 //! - [`api`]: REST under `/v1`, its description, problems;
 //! - [`serve`]: the process: limits, health, metrics, an orderly end;
+//! - [`away`]: work that takes its time, off the threads that answer;
 //! - [`world`]: its clock and its dice.
 
 pub mod administration;
 pub mod api;
+pub mod away;
 pub mod database;
 pub mod identity;
 pub(crate) mod mcp;

@@ -143,8 +143,22 @@ impl Trouble {
     }
 }
 
+/// Whether whoever keeps knowledge has the code it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// Entries are checked against it, and so are changes.
+    AtHand,
+    /// Nothing can be checked; what applies can still be told.
+    Elsewhere,
+}
+
 /// Whoever keeps knowledge. What is shown is written down before it is returned.
 pub trait Knowledge: Clone + Send + Sync + 'static {
+    /// Says whether the code is at hand: what is promised to a model follows from it.
+    fn code(&self) -> Code {
+        Code::AtHand
+    }
+
     /// Finds the entries that answer.
     fn search(&self, caller: Caller, ask: SearchAsk) -> impl Future<Output = Answered> + Send + '_;
 

@@ -9,7 +9,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::ask::{Ask, CheckAsk, FeedbackAsk, GetAsk, RecordAsk, SearchAsk};
-use crate::port::Trouble;
+use crate::port::{Code, Trouble};
 
 /// The names of the tools, in the order they are listed.
 pub const TOOLS: [&str; 5] = [
@@ -33,19 +33,25 @@ enum Does {
 }
 
 /// Returns the definitions.
-pub(crate) fn definitions() -> Vec<Tool> {
+pub(crate) fn definitions(code: Code) -> Vec<Tool> {
     let [search, get, record, feedback, check] = TOOLS;
+    let (finds, checks) = match code {
+        Code::AtHand => (
+            "Find lessons, decisions, norms and pitfalls of this repository, checked against its code. \
+             Use before editing unfamiliar code and after an unexpected failure.",
+            "What applies to these paths, or the change since base (default: uncommitted work): norms, entries, \
+             and knowledge it would invalidate.",
+        ),
+        Code::Elsewhere => (
+            "Find lessons, decisions, norms and pitfalls of this workspace's repository. \
+             Use before editing unfamiliar code and after an unexpected failure.",
+            "What applies to these paths: norms and entries.",
+        ),
+    };
     let mut always = MetaObject::new();
     always.insert(ALWAYS_LOAD.to_owned(), Value::Bool(true));
     vec![
-        tool::<SearchAsk>(
-            search,
-            "Search project knowledge",
-            "Find lessons, decisions, norms and pitfalls of this repository, checked against its code. \
-             Use before editing unfamiliar code and after an unexpected failure.",
-            Does::Reads,
-        )
-        .with_meta(always),
+        tool::<SearchAsk>(search, "Search project knowledge", finds, Does::Reads).with_meta(always),
         tool::<GetAsk>(get, "Show one entry", "Show all of an entry.", Does::Reads),
         tool::<RecordAsk>(
             record,
@@ -59,14 +65,23 @@ pub(crate) fn definitions() -> Vec<Tool> {
             "Say whether an entry you were shown helped.",
             Does::Adds,
         ),
-        tool::<CheckAsk>(
-            check,
-            "Check a change",
-            "What applies to these paths, or the change since base (default: uncommitted work): norms, entries, \
-             and knowledge it would invalidate.",
-            Does::Reads,
-        ),
+        match code {
+            Code::AtHand => tool::<CheckAsk>(check, "Check a change", checks, Does::Reads),
+            Code::Elsewhere => {
+                let tool = tool::<CheckAsk>(check, "What applies", checks, Does::Reads);
+                without(tool, "base")
+            }
+        },
     ]
+}
+
+/// Returns a tool without one of its arguments.
+fn without(mut tool: Tool, argument: &str) -> Tool {
+    let schema = Arc::make_mut(&mut tool.input_schema);
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.remove(argument);
+    }
+    tool
 }
 
 /// Reads the arguments of a call. Members that are `null` count as left out: many clients fill them in.

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use crate::name::Name;
+
 /// Bytes an address may have.
 pub const ADDRESS_BYTES_MAX: usize = 2 * 1024;
-/// Characters the name of a workspace may have.
-const WORKSPACE_CHARS_MAX: usize = 63;
 
 /// The address of one workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Address {
     host: String,
     /// What stands before the workspace: empty, or `/` and a path.
     path: String,
-    workspace: String,
+    workspace: Name,
     plain: Plain,
 }
 
@@ -70,9 +70,7 @@ impl Address {
         }
         let path = path.trim_end_matches('/');
         let (before, workspace) = path.rsplit_once('/').unwrap_or(("", path));
-        if !is_workspace(workspace) {
-            return Err(AddressError::Workspace);
-        }
+        let workspace = workspace.parse().map_err(|_| AddressError::Workspace)?;
         if before
             .split('/')
             .any(|part| matches!(part, "." | "..") || (part.is_empty() && !before.is_empty()))
@@ -87,7 +85,7 @@ impl Address {
                 "" => String::new(),
                 before => format!("/{before}"),
             },
-            workspace: workspace.to_owned(),
+            workspace,
             plain,
         })
     }
@@ -107,7 +105,7 @@ impl Address {
     /// Returns the workspace's name.
     #[must_use]
     pub fn workspace(&self) -> &str {
-        &self.workspace
+        self.workspace.as_str()
     }
 
     /// Returns how far what is said may travel unencrypted.
@@ -161,15 +159,6 @@ fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let address = bare.parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|it| it.is_loopback())
-}
-
-/// Returns whether this could name a workspace; a hub says whether it does.
-fn is_workspace(text: &str) -> bool {
-    let is_first = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit();
-    let is_next = |it: u8| is_first(it) || b"._-".contains(&it);
-    text.len() <= WORKSPACE_CHARS_MAX
-        && text.bytes().next().is_some_and(is_first)
-        && text.bytes().all(is_next)
 }
 
 #[cfg(test)]
@@ -230,7 +219,7 @@ mod tests {
             let found = Address::parse(text, Plain::Anywhere);
             assert_eq!(found, Err(AddressError::Form), "{text}");
         }
-        let long = format!("https://h/{}", "a".repeat(WORKSPACE_CHARS_MAX + 1));
+        let long = format!("https://h/{}", "a".repeat(Name::CHARS_MAX + 1));
         for text in [
             "https://h",
             "https://h/",

@@ -1,25 +1,26 @@
 //! A hub over HTTP: one workspace, one token, bounded in time and size.
 //!
 //! Follows no redirect, so the token reaches the machine it was given for and no other. What a server says is
-//! shown only as a short title or reason without control characters; neither the token nor an event is in any message.
+//! shown only as a short sentence or reason without control characters; neither the token nor an event is in any message.
 
+use std::fmt;
 use std::io::Read as _;
 use std::time::Duration;
 
 use flate2::Compression;
 use flate2::read::{GzDecoder, GzEncoder};
 use ken_core::event::LINE_BYTES_MAX;
-use ken_embed::{EndpointError, Reach, agent, reason};
+use ken_core::text::shortened;
+use ken_embed::{EndpointError, Reach, agent, is_unknown_name, reason};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 use ureq::http::{HeaderMap, Response};
 use ureq::{Agent, Body};
 
 use crate::address::Address;
 use crate::hub::{Hub, HubError};
 use crate::token::Token;
-use crate::wire::{Answered, Cursor, PULL_EVENTS_MAX, Pulled, Push, Pushed};
+use crate::wire::{Answered, Cursor, PULL_EVENTS_MAX, Pulled, Push, Pushed, problem};
 
 /// Time one request may take from the first byte sent to the last received.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -45,9 +46,40 @@ struct Problem {
     #[serde(default)]
     title: String,
     #[serde(default)]
-    code: String,
+    detail: String,
     /// What became of each event, where every one was refused.
     events: Option<Vec<Answered>>,
+}
+
+impl Problem {
+    /// Reads what a server said; a proxy may have said something else.
+    fn read(body: &[u8]) -> Self {
+        serde_json::from_slice(body).unwrap_or_default()
+    }
+
+    fn slug(&self) -> &str {
+        self.kind.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Returns the hub's own words, as they may be shown.
+    fn told(&self) -> String {
+        match self.detail.as_str() {
+            "" => shown(&self.title),
+            detail => shown(detail),
+        }
+    }
+}
+
+/// What is done before a request is sent again: says why, and waits.
+struct Wait(Box<Waiting>);
+
+/// Hears why a request is sent again, and how long to wait before.
+type Waiting = dyn Fn(&HubError, Duration);
+
+impl fmt::Debug for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Wait")
+    }
 }
 
 /// What one try came to.
@@ -64,11 +96,11 @@ enum Try {
 #[derive(Debug)]
 pub struct Client {
     events: String,
-    host: String,
+    hub: String,
     workspace: String,
     token: Token,
     agent: Agent,
-    wait: fn(Duration),
+    wait: Wait,
 }
 
 impl Client {
@@ -78,16 +110,17 @@ impl Client {
         Ok(Self {
             agent: agent(&Reach::of(&events)?, Some(TIMEOUT))?,
             events,
-            host: address.host().to_owned(),
+            hub: address.origin().to_owned(),
             workspace: address.workspace().to_owned(),
             token,
-            wait: std::thread::sleep,
+            wait: Wait(Box::new(|_, pause| std::thread::sleep(pause))),
         })
     }
 
-    /// Waits between tries in another way, for tests.
+    /// Lets `wait` pass the time before another try; it hears why there is one, and how long to wait.
     #[must_use]
-    pub fn waiting_with(self, wait: fn(Duration)) -> Self {
+    pub fn waiting_with(self, wait: impl Fn(&HubError, Duration) + 'static) -> Self {
+        let wait = Wait(Box::new(wait));
         Self { wait, ..self }
     }
 
@@ -101,8 +134,8 @@ impl Client {
                 Try::Status(status, body) => return Ok((status, body)),
                 Try::Failed(error) => return Err(error),
                 Try::Later(error, _) if TRIES_MAX <= tries => return Err(error),
-                Try::Later(_, asked) => {
-                    (self.wait)(asked.unwrap_or(pause).min(WAIT_MAX));
+                Try::Later(why, asked) => {
+                    (self.wait.0)(&why, asked.unwrap_or(pause).min(WAIT_MAX));
                     pause *= 2;
                     tries += 1;
                 }
@@ -118,10 +151,6 @@ impl Client {
         };
         let status = answer.status().as_u16();
         let asked = retry_after(answer.headers());
-        if matches!(status, 429 | 502 | 503 | 504) {
-            let host = self.host.clone();
-            return Try::Later(HubError::Busy { host }, asked);
-        }
         let is_packed = header(answer.headers(), "content-encoding") == Some("gzip");
         let body = answer.body_mut().with_config();
         let body = match body.limit(ANSWER_BYTES_MAX as u64).read_to_vec() {
@@ -135,6 +164,9 @@ impl Client {
         match body {
             None => Try::Failed(self.unclear("its answer cannot be unpacked, or is too long")),
             Some(body) if status == 200 => Try::Done(body),
+            Some(body) if is_passing(status) => {
+                Try::Later(self.refused(status, &Problem::read(&body)), asked)
+            }
             Some(body) => Try::Status(status, body),
         }
     }
@@ -146,11 +178,12 @@ impl Client {
     )]
     fn broken(&self, error: &ureq::Error) -> Try {
         let unreachable = HubError::Unreachable {
-            host: self.host.clone(),
+            hub: self.hub.clone(),
             why: reason(error),
         };
         // Whoever is not there now is not there in a second either; a connection that broke may well come back.
         match error {
+            error if is_unknown_name(error) => Try::Failed(unreachable),
             ureq::Error::Io(it) if it.kind() != std::io::ErrorKind::ConnectionRefused => {
                 Try::Later(unreachable, None)
             }
@@ -161,34 +194,29 @@ impl Client {
 
     /// Turns an answer that is none into an error.
     fn refused(&self, status: u16, problem: &Problem) -> HubError {
-        let host = self.host.clone();
-        let is_cursor = |it: &String| it.ends_with("cursor-unknown");
-        match status {
-            401 => HubError::Token { host },
-            403 => HubError::Forbidden { host },
-            404 => HubError::NoWorkspace {
-                host,
+        let (hub, told) = (self.hub.clone(), problem.told());
+        match (status, problem.slug()) {
+            (401, _) => HubError::Token { hub, told },
+            (403, problem::QUOTA) => HubError::Quota { hub, told },
+            (403, _) => HubError::Forbidden { hub, told },
+            (404, _) => HubError::NoWorkspace {
+                hub,
                 workspace: self.workspace.clone(),
             },
-            409 if is_cursor(&problem.kind) || is_cursor(&problem.code) => {
-                HubError::CursorUnknown { host }
+            (409, problem::CURSOR_UNKNOWN) => HubError::CursorUnknown { hub },
+            (413, _) => HubError::TooLarge { hub, told },
+            (429, _) => HubError::Busy { hub, told },
+            (502..=504, _) => HubError::Unavailable { hub, told },
+            (300..=399, _) => {
+                self.unclear("it sends callers elsewhere, and a token goes nowhere else")
             }
-            413 => HubError::TooLarge { host },
-            300..=399 => self.unclear("it sends callers elsewhere, and a token goes nowhere else"),
-            _ => HubError::Refused {
-                host,
-                status,
-                title: match problem.title.as_str() {
-                    "" => "it did not say why".to_owned(),
-                    title => shown(title),
-                },
-            },
+            (status, _) => HubError::Refused { hub, status, told },
         }
     }
 
     fn unclear(&self, why: &'static str) -> HubError {
         HubError::Answer {
-            host: self.host.clone(),
+            hub: self.hub.clone(),
             why,
         }
     }
@@ -204,10 +232,9 @@ impl Client {
 
 impl Hub for Client {
     fn push(&mut self, lines: &[&str]) -> Result<Pushed, HubError> {
-        let raw = |line: &&str| RawValue::from_string((*line).to_owned());
-        let events = lines.iter().map(raw).collect::<Result<_, _>>();
-        let events = events.map_err(|_| self.unclear("an event is not JSON"))?;
-        let body = serde_json::to_vec(&Push { events }).expect("lines are plain data");
+        let push = Push::of(lines.iter().copied());
+        let push = push.map_err(|_| self.unclear("an event is not JSON"))?;
+        let body = serde_json::to_vec(&push).expect("lines are plain data");
         let packed = (PACK_BYTES_MIN <= body.len()).then(|| packed(&body));
         let (status, answer) = self.ask(|| {
             let post = self.agent.post(&self.events);
@@ -222,9 +249,12 @@ impl Hub for Client {
         let mut pushed: Pushed = match status {
             200 => self.parsed(&answer)?,
             status => {
-                let problem: Problem = serde_json::from_slice(&answer).unwrap_or_default();
+                let problem = Problem::read(&answer);
                 match problem.events {
-                    Some(events) if status == 422 => Pushed { events },
+                    Some(events) if status == 422 => Pushed {
+                        events,
+                        cursor: None,
+                    },
                     Some(_) | None => return Err(self.refused(status, &problem)),
                 }
             }
@@ -246,8 +276,7 @@ impl Hub for Client {
             self.read(get.header("accept-encoding", "gzip").call())
         })?;
         if status != 200 {
-            let problem = serde_json::from_slice(&answer).unwrap_or_default();
-            return Err(self.refused(status, &problem));
+            return Err(self.refused(status, &Problem::read(&answer)));
         }
         self.parsed(&answer)
     }
@@ -256,7 +285,13 @@ impl Hub for Client {
 /// Returns a server's words as they may be shown: short, on one line, nothing a terminal obeys.
 fn shown(words: &str) -> String {
     let plain = |it: char| if it.is_control() { ' ' } else { it };
-    words.chars().take(WORDS_CHARS_MAX).map(plain).collect()
+    let words: String = words.chars().take(WORDS_CHARS_MAX + 1).map(plain).collect();
+    shortened(&words, WORDS_CHARS_MAX)
+}
+
+/// Returns whether a server that answers so may well answer otherwise in a moment.
+fn is_passing(status: u16) -> bool {
+    matches!(status, 429 | 502 | 503 | 504)
 }
 
 fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {

@@ -4,13 +4,14 @@
 //!
 //! - [`wire`]: the messages;
 //! - [`hub`]: the port through which a repository sees a hub, and what may go wrong there;
-//! - [`address`], [`token`]: where a hub is, and what it knows its callers by;
+//! - [`address`], [`name`], [`token`]: where a hub is, what things are called there, and what it knows its callers by;
 //! - `client` (a feature): the port over HTTP.
 
 pub mod address;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod hub;
+pub mod name;
 pub mod token;
 pub mod wire;
 
@@ -18,4 +19,5 @@ pub use address::{Address, AddressError, Plain};
 #[cfg(feature = "client")]
 pub use client::Client;
 pub use hub::{Hub, HubError};
+pub use name::{Name, NameError};
 pub use token::{Token, TokenError};

@@ -5,6 +5,10 @@ use std::fmt;
 /// Bytes a token may have; an access token of an identity provider can be long.
 pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
 
+/// How a hub's own tokens begin, and how many letters and digits follow.
+const OWN_PREFIX: &str = "ken_";
+const OWN_CHARS: usize = 32;
+
 /// A secret that travels in a header and nowhere else.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
@@ -18,6 +22,8 @@ pub enum TokenError {
     TooLong,
     #[error("the token holds a space, a line break or a character outside ASCII")]
     NotGraphic,
+    #[error("this is no token: a hub's own is `ken_` and {OWN_CHARS} letters and digits")]
+    Form,
 }
 
 impl Token {
@@ -34,6 +40,24 @@ impl Token {
             return Err(TokenError::NotGraphic);
         }
         Ok(Self(text.to_owned()))
+    }
+
+    /// Refuses what no hub accepts: neither a token of its own nor an access token of an identity provider (a JWT).
+    pub fn check_form(&self) -> Result<(), TokenError> {
+        let is_own = |rest: &str| {
+            rest.len() == OWN_CHARS && rest.bytes().all(|it| it.is_ascii_alphanumeric())
+        };
+        let is_part = |it: u8| it.is_ascii_alphanumeric() || b"-_=".contains(&it);
+        let parts: Vec<&str> = self.0.split('.').collect();
+        let is_access = parts.len() == 3
+            && parts
+                .iter()
+                .all(|part| !part.is_empty() && part.bytes().all(is_part));
+        let fits = match self.0.strip_prefix(OWN_PREFIX) {
+            Some(rest) => is_own(rest),
+            None => is_access,
+        };
+        fits.then_some(()).ok_or(TokenError::Form)
     }
 
     /// Returns the secret, for a header or a file only its owner reads.
@@ -58,6 +82,27 @@ mod tests {
         let token = Token::parse(" ken_abc\n").expect("a token");
         assert_eq!(token.secret(), "ken_abc");
         assert_eq!(format!("{token:?}"), "Token(..)");
+    }
+
+    #[test]
+    fn what_no_hub_accepts_is_told_from_what_one_may() {
+        let own = format!("ken_{}", "0a".repeat(16));
+        for text in [own.as_str(), "eyJh.eyJp.c2ln-_"] {
+            assert_eq!(Token::parse(text).unwrap().check_form(), Ok(()));
+        }
+        let long = format!("{own}0");
+        for text in [
+            "notatoken",
+            "ken_",
+            "a.b",
+            "a..b",
+            "a.b.c!",
+            &own[1..],
+            &long,
+        ] {
+            let token = Token::parse(text).unwrap();
+            assert_eq!(token.check_form(), Err(TokenError::Form), "{text}");
+        }
     }
 
     #[test]

@@ -7,6 +7,14 @@ use ken_core::id::EventId;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+/// Kinds of problem a repository tells apart: the last part of a problem's `type`.
+pub mod problem {
+    /// The hub was restored from an older backup, or the cursor is another workspace's.
+    pub const CURSOR_UNKNOWN: &str = "cursor-unknown";
+    /// The organisation or the workspace has used what it may.
+    pub const QUOTA: &str = "quota";
+}
+
 /// Events a push may hold.
 pub const PUSH_EVENTS_MAX: usize = 1_000;
 
@@ -25,11 +33,24 @@ pub struct Push {
     pub events: Vec<Box<RawValue>>,
 }
 
+impl Push {
+    /// Offers lines as they are; none may be anything but JSON.
+    pub fn of<'l>(lines: impl IntoIterator<Item = &'l str>) -> serde_json::Result<Self> {
+        let raw = |line: &str| RawValue::from_string(line.to_owned());
+        let events = lines.into_iter().map(raw).collect::<Result<_, _>>()?;
+        Ok(Self { events })
+    }
+}
+
 /// What became of each event of a push, in its order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Pushed {
     pub events: Vec<Answered>,
+    /// The end of the log behind these events: whoever shows it again learns whether the hub still has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>, nullable = false))]
+    pub cursor: Option<Cursor>,
 }
 
 /// What became of one event.
@@ -54,7 +75,7 @@ pub enum Verdict {
     Admitted,
     /// The hub had it already.
     Known,
-    /// It waits for a person at the hub.
+    /// It waits for a person: beside the log, or in it where it was quarantined before it came.
     Quarantined,
     Refused,
 }
@@ -155,6 +176,7 @@ mod tests {
         let push: Push =
             serde_json::from_str(&format!(r#"{{"events":[{line}]}}"#)).expect("a push");
         assert_eq!(push.events[0].get(), line);
+        let push = Push::of([line]).expect("JSON");
         let told = serde_json::to_string(&push).expect("plain data");
         assert_eq!(told, format!(r#"{{"events":[{line}]}}"#));
     }

@@ -46,7 +46,7 @@ fn client(port: u16) -> Client {
     let url = format!("http://127.0.0.1:{port}/pay");
     let address = Address::parse(&url, Plain::Loopback).unwrap();
     let client = Client::open(&address, Token::parse(TOKEN).unwrap()).unwrap();
-    client.waiting_with(|it| WAITED.with_borrow_mut(|waited| waited.push(it)))
+    client.waiting_with(|_, it| WAITED.with_borrow_mut(|waited| waited.push(it)))
 }
 
 fn waited() -> Vec<u64> {
@@ -161,8 +161,39 @@ fn a_broken_connection_is_tried_again_but_not_for_ever() {
     serving.join().unwrap();
     let (mut client, serving) = serve(vec![answer(502, "", b""); TRIES_MAX as usize]);
     let failed = client.pull(Cursor::default(), 1).unwrap_err();
-    assert!(matches!(failed, HubError::Busy { .. }), "{failed}");
+    assert!(matches!(failed, HubError::Unavailable { .. }), "{failed}");
     assert_eq!(serving.join().unwrap().len(), TRIES_MAX as usize);
+}
+
+#[test]
+fn why_it_waits_is_said_in_the_hubs_words() {
+    let away =
+        br#"{"type":"/problems/unavailable","detail":"the database does not answer just now"}"#;
+    let answers = vec![
+        answer(503, "retry-after: 2\r\n", away),
+        answer(502, "", b"<html>"),
+        admitted(1),
+    ];
+    let (client, serving) = serve(answers);
+    let heard = std::rc::Rc::new(RefCell::new(Vec::new()));
+    let ear = std::rc::Rc::clone(&heard);
+    let mut client = client.waiting_with(move |why, pause| {
+        let why = why.to_string();
+        let why = why.split_once("` ").unwrap().1.to_owned();
+        ear.borrow_mut().push((why, pause.as_millis()));
+    });
+    client.push(&["{}"]).unwrap();
+    assert_eq!(
+        *heard.borrow(),
+        [
+            (
+                "cannot answer just now: the database does not answer just now".to_owned(),
+                2_000
+            ),
+            ("cannot answer just now".to_owned(), 1_000)
+        ]
+    );
+    serving.join().unwrap();
 }
 
 #[test]
@@ -174,7 +205,7 @@ fn nobody_listening_is_said_at_once() {
     let failed = client(port).pull(Cursor::default(), 1).unwrap_err();
     assert_eq!(
         failed.to_string(),
-        "cannot reach `127.0.0.1`: nobody listens there"
+        format!("cannot reach `http://127.0.0.1:{port}`: nobody listens there")
     );
     assert!(
         failed.hint().contains("nothing is lost"),
@@ -202,24 +233,34 @@ fn the_token_goes_nowhere_else() {
 
 #[test]
 fn every_refusal_has_its_name() {
-    let problem = br#"{"type":"https://ken.dev/problems/cursor-unknown","title":"gone\u001b[31m"}"#;
+    let cursor = br#"{"type":"/problems/cursor-unknown","title":"gone\u001b[31m"}"#;
+    let quota = br#"{"type":"/problems/quota","title":"your organisation has reached its quota","detail":"12 events\nand 10 are allowed"}"#;
+    let expired = br#"{"type":"/problems/unauthenticated","detail":"it ended on Monday"}"#;
     type Is = fn(&HubError) -> bool;
-    let cases: [(u16, &[u8], Is); 7] = [
+    let cases: [(u16, &[u8], Is); 9] = [
         (401, b"", |it| matches!(it, HubError::Token { .. })),
+        (401, expired, |it| {
+            it.to_string().ends_with("this token: it ended on Monday")
+        }),
+        (
+            403,
+            quota,
+            |it| matches!(it, HubError::Quota { told, .. } if told == "12 events and 10 are allowed"),
+        ),
         (403, b"{}", |it| matches!(it, HubError::Forbidden { .. })),
         (
             404,
             b"x",
             |it| matches!(it, HubError::NoWorkspace { workspace, .. } if workspace == "pay"),
         ),
-        (409, problem, |it| {
+        (409, cursor, |it| {
             matches!(it, HubError::CursorUnknown { .. })
         }),
         (413, b"", |it| matches!(it, HubError::TooLarge { .. })),
         (
             409,
             br#"{"title":"a\u001b[31mb"}"#,
-            |it| matches!(it, HubError::Refused { status: 409, title, .. } if title == "a [31mb"),
+            |it| matches!(it, HubError::Refused { status: 409, told, .. } if told == "a [31mb"),
         ),
         (500, b"", |it| {
             matches!(it, HubError::Refused { status: 500, .. })

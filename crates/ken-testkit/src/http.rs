@@ -4,6 +4,8 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use ken_core::event::Recorded;
+use ken_remote::wire::Push;
 use serde_json::Value;
 
 /// Nobody waits longer for a hub: a test that hangs says nothing.
@@ -26,6 +28,17 @@ impl Answer {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|why| panic!("{why}: {self:?}"))
     }
+}
+
+/// Returns the body of a push that offers events as they are.
+///
+/// # Panics
+///
+/// Never: what was recorded is JSON.
+#[must_use]
+pub fn push_body(copies: &[Recorded]) -> String {
+    let push = Push::of(copies.iter().map(Recorded::line)).expect("lines are JSON");
+    serde_json::to_string(&push).expect("plain data")
 }
 
 /// Where and how a client lets go of its connection.

@@ -5,10 +5,12 @@
 pub mod any_event;
 pub mod build;
 pub mod http;
+pub mod hub_story;
 pub mod laws;
 pub mod memory_hub;
 pub mod memory_store;
 pub mod postgres;
 pub mod reference;
+pub mod served;
 pub mod story;
 pub mod test_env;

@@ -1,7 +1,7 @@
 //! A hub in memory that speaks the real messages: what goes in and out is written as JSON and read back.
 //!
-//! It keeps the laws of a log (gapless numbers, one place an event, orders obeyed at once, cursors that know an older
-//! backup) and nothing of a hub's policy but what a test gives it.
+//! It keeps the laws of a log (one place an event, numbers that only grow, orders obeyed at once, cursors that know an older
+//! backup; [`hub_story`](crate::hub_story::hub_story) tells them to every hub) and nothing of a hub's policy but what a test gives it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -115,25 +115,32 @@ impl MemoryHub {
         if let Some((verdict, reason)) = (self.judge)(&copy) {
             return answered(Some(id), verdict, Some(reason));
         }
-        if let Some(target) = blanks(&copy.event) {
+        let target = blanks(&copy.event);
+        let is_blank = self.blanked.contains(&id) && target.is_none();
+        self.place(if is_blank { copy.blanked() } else { copy });
+        if let Some(target) = target {
             self.blanked.insert(target);
-            if let Some(stored) = self
-                .places
-                .get(&target)
-                .and_then(|seq| self.log.get_mut(seq))
-            {
-                *stored = stored.blanked();
+            // Its form changes, so it stands again behind the others: whoever read it already learns of it.
+            let stored = self.places.get(&target).map(|seq| &self.log[seq]);
+            if let Some(stored) = stored.filter(|it| !it.is_blanked()) {
+                self.place(stored.blanked());
             }
         }
-        let is_blank = self.blanked.contains(&id) && blanks(&copy.event).is_none();
-        self.place(if is_blank { copy.blanked() } else { copy });
         answered(Some(id), Verdict::Admitted, None)
+    }
+
+    fn end(&self) -> Cursor {
+        let last = self.log.last_key_value();
+        last.map_or(Cursor::default(), |(seq, it)| Cursor {
+            seq: *seq,
+            last: Some(it.event.id),
+        })
     }
 
     fn arrive(&mut self) -> Result<(), HubError> {
         match &mut self.breaks_after {
             Some(0) => Err(HubError::Unreachable {
-                host: "memory".to_owned(),
+                hub: "memory".to_owned(),
                 why: "the connection broke",
             }),
             Some(left) => {
@@ -148,13 +155,8 @@ impl MemoryHub {
 impl Hub for MemoryHub {
     fn push(&mut self, lines: &[&str]) -> Result<Pushed, HubError> {
         self.arrive()?;
-        let events = lines
-            .iter()
-            .map(|line| RawValue::from_string((*line).to_owned()).expect("JSON"));
-        let sent = serde_json::to_vec(&Push {
-            events: events.collect(),
-        })
-        .expect("plain data");
+        let push = Push::of(lines.iter().copied()).expect("JSON");
+        let sent = serde_json::to_vec(&push).expect("plain data");
         assert!(
             sent.len() <= PUSH_BYTES_MAX,
             "{} bytes in one push",
@@ -168,7 +170,8 @@ impl Hub for MemoryHub {
         let push: Push = serde_json::from_slice(&sent).expect("what was just written");
         self.pushes.push(push.events.len());
         let events = push.events.iter().map(|raw| self.take(raw)).collect();
-        let answer = serde_json::to_vec(&Pushed { events }).expect("plain data");
+        let cursor = Some(self.end());
+        let answer = serde_json::to_vec(&Pushed { events, cursor }).expect("plain data");
         Ok(serde_json::from_slice(&answer).expect("what was just written"))
     }
 
@@ -180,8 +183,8 @@ impl Hub for MemoryHub {
             self.places.get(&id) == Some(&after.seq) || self.moved.contains(&(after.seq, id))
         });
         if !stands {
-            let host = "memory".to_owned();
-            return Err(HubError::CursorUnknown { host });
+            let hub = "memory".to_owned();
+            return Err(HubError::CursorUnknown { hub });
         }
         let limit = (limit as usize).min(self.page_max);
         let behind = || self.log.range(after.seq + 1..);

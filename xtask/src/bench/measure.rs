@@ -119,6 +119,16 @@ pub(crate) fn median(numbers: &[f64]) -> f64 {
     }
 }
 
+/// Returns the time half of all stayed below, and the one all but a twentieth did.
+pub(crate) fn percentiles(times: &mut [Duration]) -> (Duration, Duration) {
+    times.sort_unstable();
+    let at = |share: usize| {
+        let time = times.get(times.len() * share / 100);
+        time.copied().unwrap_or_default()
+    };
+    (at(50), at(95))
+}
+
 /// Returns the median wall and CPU time.
 pub(crate) fn median_took(laps: &[Took]) -> Took {
     let of = |part: fn(&Took) -> Duration| {

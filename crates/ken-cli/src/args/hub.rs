@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use ken_core::actor::Actor;
 
 /// What stands behind `ken serve --help`.
@@ -16,10 +16,10 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
     /// Where to listen
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8750")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8750", value_parser = address)]
     pub(crate) bind: SocketAddr,
     /// Where to tell metrics, which need no token; nowhere without
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub(crate) metrics: Option<SocketAddr>,
     /// Connections to the database this process may have
     #[arg(long, value_name = "COUNT", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -27,8 +27,29 @@ pub(crate) struct ServeArgs {
     /// The address others call this hub by, such as `https://hub.example.org`
     #[arg(long, value_name = "URL")]
     pub(crate) public_url: Option<String>,
+    /// What to write to standard error: nothing, what was refused or failed, or every request
+    #[arg(long, value_name = "HOW", default_value = "problems")]
+    pub(crate) log: LogArg,
     #[command(flatten)]
     pub(crate) oidc: OidcArgs,
+}
+
+/// How much a hub writes to standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogArg {
+    Quiet,
+    Problems,
+    Requests,
+}
+
+/// Reads where to listen.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let text = text.replacen("localhost:", "127.0.0.1:", 1);
+    let parsed = text.parse();
+    parsed.map_err(|_| {
+        "name an address and a port, such as 127.0.0.1:8750, or 0.0.0.0:8750 for every network"
+            .to_owned()
+    })
 }
 
 /// Whose access tokens are taken beside the hub's own.
@@ -56,7 +77,7 @@ pub(crate) struct OidcArgs {
         requires = "oidc_issuer"
     )]
     pub(crate) oidc_subject_claim: String,
-    /// The claim only people have, such as email; without it nobody who comes by a token of the provider may approve
+    /// The claim only people have, such as email; without it whoever comes by a token of the provider is at most an agent
     #[arg(long, value_name = "PATH", requires = "oidc_issuer")]
     pub(crate) oidc_person_claim: Option<String>,
     /// The claim that holds the roles
@@ -76,7 +97,7 @@ pub(crate) struct OidcArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DatabaseArgs {
     /// The database [default: $KEN_DATABASE_URL]
-    #[arg(long, value_name = "URL", hide_default_value = true)]
+    #[arg(long, value_name = "URL", global = true)]
     pub(crate) database: Option<String>,
 }
 
@@ -107,6 +128,8 @@ pub(crate) enum HubCommand {
     Rebuild(WorkspaceArgs),
     /// Throw away what follows from a workspace's log; whoever reads next brings it back
     Evict(WorkspaceArgs),
+    /// Show or change how much an organisation may use
+    Quota(QuotaArgs),
     /// Show an organisation's workspaces and how much they hold
     Status {
         /// The organisation
@@ -117,18 +140,61 @@ pub(crate) enum HubCommand {
 /// `ken hub organisation …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum OrganisationCommand {
-    /// Make an organisation
+    /// Make an organisation, where there is none of that name
     Add {
         /// Its name: small letters, digits, `.`, `_` and `-`
         name: String,
     },
+    /// List every organisation; connects as the database's owner
+    List,
+}
+
+/// `ken hub quota`.
+#[derive(Debug, Args)]
+pub(crate) struct QuotaArgs {
+    /// The organisation
+    pub(crate) organisation: String,
+    /// Workspaces it may have; `default` for as many as the hub allows anybody
+    #[arg(long, value_name = "COUNT|default", value_parser = max)]
+    pub(crate) workspaces: Option<MaxArg>,
+    /// Events each of its workspaces may hold
+    #[arg(long, value_name = "COUNT|default", value_parser = max)]
+    pub(crate) events: Option<MaxArg>,
+    /// Bytes of events each of its workspaces may hold
+    #[arg(long, value_name = "COUNT|default", value_parser = max)]
+    pub(crate) bytes: Option<MaxArg>,
+    /// Requests it may send to each hub process in a minute
+    #[arg(long, value_name = "COUNT|default", value_parser = max)]
+    pub(crate) requests_per_minute: Option<MaxArg>,
+}
+
+/// How much is allowed, as somebody typed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MaxArg {
+    Default,
+    Count(u64),
+}
+
+fn max(text: &str) -> Result<MaxArg, String> {
+    match text {
+        "default" => Ok(MaxArg::Default),
+        count => count
+            .parse()
+            .map(MaxArg::Count)
+            .map_err(|_| "name a whole number, or `default`".to_owned()),
+    }
 }
 
 /// `ken hub workspace …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkspaceCommand {
-    /// Make a workspace
+    /// Make a workspace, where the organisation has none of that name
     Add(WorkspaceArgs),
+    /// List an organisation's workspaces and how much they hold
+    List {
+        /// The organisation
+        organisation: String,
+    },
 }
 
 /// A workspace of an organisation.
@@ -167,15 +233,15 @@ pub(crate) struct TokenArgs {
     /// What the token may do
     #[arg(long, value_name = "ROLE", value_parser = ["reader", "agent", "curator", "admin"])]
     pub(crate) role: String,
-    /// In whose name it writes: human:NAME, agent:NAME or ci:NAME
+    /// In whose name it acts: human:NAME, agent:NAME, ci:NAME, import:NAME or peer:NAME
     #[arg(long, value_name = "ACTOR")]
     pub(crate) actor: Actor,
     /// A workspace it may enter; every one without. May be given often
     #[arg(long, value_name = "WORKSPACE")]
     pub(crate) workspace: Vec<String>,
     /// Days until it ends
-    #[arg(long, value_name = "DAYS", default_value = "90", value_parser = clap::value_parser!(u64).range(1..=3660))]
-    pub(crate) days: u64,
+    #[arg(long, value_name = "DAYS", default_value = "90", value_parser = clap::value_parser!(u16).range(1..=366))]
+    pub(crate) days: u16,
     /// What people call it [default: the actor]
     #[arg(long, value_name = "TEXT")]
     pub(crate) name: Option<String>,

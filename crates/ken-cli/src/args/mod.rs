@@ -45,8 +45,8 @@ pub(crate) use health::{
 pub(crate) use help::command;
 pub(crate) use hook::HookArgs;
 pub(crate) use hub::{
-    HubArgs, HubCommand, OidcArgs, OrganisationCommand, ServeArgs, TokenArgs, TokenCommand,
-    WorkspaceArgs, WorkspaceCommand,
+    HubArgs, HubCommand, LogArg, MaxArg, OidcArgs, OrganisationCommand, QuotaArgs, ServeArgs,
+    TokenArgs, TokenCommand, WorkspaceArgs, WorkspaceCommand,
 };
 pub(crate) use judge::{EndpointArgs, ExtractArgs, JudgeArgs, JudgeCommand, SetJudge};
 pub(crate) use mcp::McpArgs;

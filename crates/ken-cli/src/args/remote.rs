@@ -10,7 +10,7 @@ A hub is named in this clone's own configuration, in git's folder, and never by 
 Its token is read from a file only you can read (--token-stdin keeps one), or from KEN_HUB_TOKEN.
 
 Examples:
-  ken remote add https://hub.example.org/payments --token-stdin < token
+  ken remote add https://hub.example.org/payments --token-stdin < ~/.ken-token
   ken sync --remote";
 
 /// `ken remote …`.

@@ -3,7 +3,7 @@
 use ken_engine::upkeep::{Check, Health};
 use serde::Serialize;
 
-use super::{Session, setup};
+use super::{Session, remote, setup};
 use crate::failure::{Exit, Failure};
 use crate::print::{BAD, GOOD, WARN, styled};
 
@@ -15,6 +15,7 @@ struct DoctorObject<'a> {
 
 pub(super) fn run(session: &mut Session<'_>) -> Result<Exit, Failure> {
     let mut checks = session.read(|engine| Ok(engine.doctor()?))?;
+    checks.extend(remote::checks(session)?);
     checks.extend(setup::checks(session)?);
     let worst = checks
         .iter()

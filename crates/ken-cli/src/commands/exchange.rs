@@ -1,22 +1,25 @@
 //! `ken push` and `ken pull`: events to a hub and back.
 
 use ken_core::actor::Actor;
-use ken_core::id::EventId;
+use ken_core::id::{EntryId, EventId};
 use ken_engine::Engine;
-use ken_engine::remote::{Again, Decisions, Hub, PullReport, PushReport, Remote, Told};
+use ken_engine::remote::{Again, Decisions, Hub, PullReport, PushReport, Remote, Told, Why};
 use serde::Serialize;
 
 use super::Session;
 use crate::args::{PushArgs, RemoteArgs};
 use crate::failure::{Exit, Failure};
 use crate::print::progress::Progress;
-use crate::print::{counted, visible};
+use crate::print::{Aside, counted, visible};
 
 /// An event that did not get through, as programs read it.
 #[derive(Serialize)]
 pub(super) struct ToldObject {
     event: EventId,
-    why: ken_engine::remote::Why,
+    /// The entry it is about, where it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<EntryId>,
+    why: Why,
     reason: String,
 }
 
@@ -27,10 +30,14 @@ pub(super) struct PushObject {
     remote: String,
     admitted: usize,
     known: usize,
+    /// Of those two: what is quarantined, there as here.
+    set_apart: usize,
     quarantined: Vec<ToldObject>,
     refused: Vec<ToldObject>,
     /// What was not taken before and not offered now.
     remembered: Vec<ToldObject>,
+    /// Whether the hub was not as far as it had been, so that everything was offered.
+    restarted: bool,
 }
 
 /// What a pull did, as programs read it.
@@ -43,10 +50,18 @@ pub(super) struct PullObject {
     healed: Vec<EventId>,
     gone: Vec<EventId>,
     elsewhere: usize,
+    quarantined: Vec<HeldObject>,
     declined: Vec<ToldObject>,
     unreadable: usize,
     restarted: bool,
     decisions: Vec<DecisionsObject>,
+}
+
+/// An entry that came quarantined, as programs read it.
+#[derive(Serialize)]
+struct HeldObject {
+    entry: EntryId,
+    why: String,
 }
 
 /// What one person decided that came with a pull, as programs read it.
@@ -80,6 +95,11 @@ pub(super) fn pull(session: &mut Session<'_>, args: &RemoteArgs) -> Result<Exit,
         session.printer.json(&pull_object(&remote, &report))?;
     } else {
         tell_pull(session, &remote, &report)?;
+        if report.restarted {
+            let name = &remote.name;
+            let hint = format_args!("`ken push {name}` gives it what it lost");
+            session.printer.hint(hint)?;
+        }
     }
     Ok(pull_exit(&report))
 }
@@ -91,8 +111,9 @@ pub(super) fn pushed(
     again: Again,
 ) -> Result<(Remote, PushReport), Failure> {
     let progress = Progress::start(session.printer, "sending", None);
+    let aside = session.printer.aside();
     session.write(|engine, _| {
-        let (remote, mut hub) = opened(engine, name)?;
+        let (remote, mut hub) = opened(engine, name, (&progress, aside))?;
         let report = progress.during(|it| {
             engine.push_events(&remote, &mut *hub, again, &mut |done, all| {
                 it.come_to(done, all.unwrap_or(done));
@@ -108,8 +129,9 @@ pub(super) fn pulled(
     name: Option<&str>,
 ) -> Result<(Remote, PullReport), Failure> {
     let progress = Progress::start(session.printer, "fetching", None);
+    let aside = session.printer.aside();
     session.write(|engine, _| {
-        let (remote, mut hub) = opened(engine, name)?;
+        let (remote, mut hub) = opened(engine, name, (&progress, aside))?;
         let report = progress.during(|it| {
             engine.pull_events(&remote, &mut *hub, &mut |done, _| it.come_to(done, done))
         })?;
@@ -119,7 +141,11 @@ pub(super) fn pulled(
 
 /// Finds a remote and prepares to speak to it; talks to nobody yet.
 #[cfg(feature = "remote")]
-fn opened(engine: &Engine, name: Option<&str>) -> Result<(Remote, Box<dyn Hub>), Failure> {
+fn opened(
+    engine: &Engine,
+    name: Option<&str>,
+    (progress, aside): (&Progress, Aside),
+) -> Result<(Remote, Box<dyn Hub>), Failure> {
     use ken_engine::remote::{RemoteError, Token};
 
     let remote = engine.remote(name)?;
@@ -140,11 +166,23 @@ fn opened(engine: &Engine, name: Option<&str>) -> Result<(Remote, Box<dyn Hub>),
     };
     let client = ken_remote::Client::open(&remote.address, token);
     let client = client.map_err(|e| Failure::usage(format!("cannot speak to the hub: {e}")))?;
+    let progress = progress.clone();
+    let client = client.waiting_with(move |why, pause| {
+        // Said before the wait: silence looks like a program that hangs.
+        let seconds = pause.as_secs_f64().ceil();
+        let said = format!("{why}; trying again in {seconds} s");
+        progress.aside(|| aside.note(&said));
+        std::thread::sleep(pause);
+    });
     Ok((remote, Box::new(client)))
 }
 
 #[cfg(not(feature = "remote"))]
-fn opened(_engine: &Engine, _name: Option<&str>) -> Result<(Remote, Box<dyn Hub>), Failure> {
+fn opened(
+    _engine: &Engine,
+    _name: Option<&str>,
+    _aside: (&Progress, Aside),
+) -> Result<(Remote, Box<dyn Hub>), Failure> {
     Err(
         Failure::usage("this ken was built without a way to reach a hub")
             .with_hint("releases have it; build with the feature `remote`"),
@@ -173,9 +211,11 @@ pub(super) fn push_object(remote: &Remote, report: &PushReport) -> PushObject {
         remote: remote.name.to_string(),
         admitted: report.admitted,
         known: report.known,
+        set_apart: report.set_apart,
         quarantined: told(&report.quarantined),
         refused: told(&report.refused),
         remembered: told(&report.remembered),
+        restarted: report.restarted,
     }
 }
 
@@ -188,6 +228,14 @@ pub(super) fn pull_object(remote: &Remote, report: &PullReport) -> PullObject {
         healed: report.healed.clone(),
         gone: report.gone.clone(),
         elsewhere: report.elsewhere,
+        quarantined: report
+            .quarantined
+            .iter()
+            .map(|(entry, why)| HeldObject {
+                entry: *entry,
+                why: why.clone(),
+            })
+            .collect(),
         declined: told(&report.declined),
         unreadable: report.unreadable,
         restarted: report.restarted,
@@ -208,6 +256,7 @@ pub(super) fn pull_object(remote: &Remote, report: &PullReport) -> PullObject {
 pub(super) fn told(these: &[Told]) -> Vec<ToldObject> {
     let object = |it: &Told| ToldObject {
         event: it.event,
+        entry: it.entry,
         why: it.why,
         reason: it.reason.clone(),
     };
@@ -230,6 +279,10 @@ pub(super) fn tell_push(
         admitted, known, ..
     } = report;
     let name = &remote.name;
+    if report.restarted {
+        let said = "was restored from an older backup: everything was offered to it again";
+        session.printer.talk(format_args!("`{name}` {said}"))?;
+    }
     let (refused, waiting) = (report.refused.len(), report.quarantined.len());
     let mut parts = Vec::new();
     let mut part = |count: usize, words: &str| {
@@ -239,13 +292,16 @@ pub(super) fn tell_push(
     };
     part(*admitted, "new to it");
     part(*known, "known there already");
-    part(waiting, "waiting for a person there");
+    part(waiting, "waiting for a curator there");
     part(refused, "refused");
     let all = admitted + known + waiting + refused;
     match all {
-        0 => session
+        0 if report.remembered.is_empty() => session
             .printer
             .talk(format_args!("`{name}` has everything"))?,
+        0 => session
+            .printer
+            .talk(format_args!("nothing new for `{name}`"))?,
         all => {
             let events = counted(all as u64, "event", "events");
             let parts = parts.join(", ");
@@ -254,16 +310,53 @@ pub(super) fn tell_push(
                 .talk(format_args!("sent {events} to `{name}`: {parts}"))?;
         }
     }
-    if !report.remembered.is_empty() {
-        let events = counted(report.remembered.len() as u64, "event was", "events were");
-        let said = format_args!("{events} not taken before and not offered again");
-        session.printer.talk(said)?;
-        let hint = format_args!(
-            "`ken remote show {name}` says why; `ken push {name} --again` offers them once more"
+    if 0 < report.set_apart {
+        let (are, them) = match report.set_apart {
+            1 => ("is", "it"),
+            _ => ("are", "them"),
+        };
+        let count = report.set_apart;
+        let said = format_args!(
+            "{count} of these {are} quarantined, there as here, until a person looks at {them}: `ken quarantine list`"
         );
-        session.printer.hint(hint)?;
+        session.printer.talk(said)?;
     }
-    Ok(())
+    tell_remembered(session, remote, &report.remembered)
+}
+
+/// Says what was not taken before and therefore not offered.
+fn tell_remembered(
+    session: &mut Session<'_>,
+    remote: &Remote,
+    these: &[Told],
+) -> Result<(), Failure> {
+    let name = &remote.name;
+    let is_waiting = |it: &&Told| it.why == Why::Quarantined;
+    let waiting = these.iter().filter(is_waiting).count();
+    for (count, one, many) in [
+        (
+            waiting,
+            "event waits for a curator there",
+            "events wait for a curator there",
+        ),
+        (
+            these.len() - waiting,
+            "event was refused before",
+            "events were refused before",
+        ),
+    ] {
+        if 0 < count {
+            let events = counted(count as u64, one, many);
+            let said = format_args!("{events}; not offered again");
+            session.printer.talk(said)?;
+        }
+    }
+    if these.is_empty() {
+        return Ok(());
+    }
+    session.printer.hint(format_args!(
+        "`ken remote show {name}` says why; `ken push {name} --again` offers them once more"
+    ))
 }
 
 /// Says what a pull brought: events that came back or were not let in on stdout, the rest beside.
@@ -280,6 +373,10 @@ pub(super) fn tell_pull(
         session.printer.line(format_args!("lost {id}"))?;
     }
     lines(session, "declined", &report.declined)?;
+    for (entry, why) in &report.quarantined {
+        let line = format_args!("quarantined {entry}: {}", visible(why));
+        session.printer.line(line)?;
+    }
     if report.restarted {
         let said = format_args!(
             "`{name}` was restored from an older backup: its log was read from the beginning"
@@ -294,15 +391,24 @@ pub(super) fn tell_pull(
     for (by, it) in &report.decisions {
         session.printer.talk(decided(by, *it))?;
     }
+    if !report.quarantined.is_empty() {
+        let count = report.quarantined.len();
+        let (entries, them) = match count {
+            1 => ("1 entry".to_owned(), "it"),
+            count => (format!("{count} entries"), "them"),
+        };
+        let said = format_args!(
+            "{entries} came quarantined: agents are not shown {them} until a person looks"
+        );
+        session.printer.talk(said)?;
+        session
+            .printer
+            .hint("`ken quarantine list` shows what waits, `ken quarantine lift ID --reason …` lets it out")?;
+    }
     if !report.gone.is_empty() {
         session
             .printer
             .hint("`ken recover` asks this clone's journal for them")?;
-    }
-    if report.restarted {
-        session
-            .printer
-            .hint(format_args!("`ken push {name}` gives it what it lost"))?;
     }
     Ok(())
 }
@@ -375,10 +481,18 @@ fn decided(by: &Actor, it: Decisions) -> String {
 
 fn lines(session: &mut Session<'_>, word: &str, these: &[Told]) -> Result<(), Failure> {
     for it in these {
-        let reason = visible(&it.reason);
         session
             .printer
-            .line(format_args!("{word} {} {reason}", it.event))?;
+            .line(format_args!("{word} {}", said_of(it)))?;
     }
     Ok(())
+}
+
+/// Names what did not get through as people know it, by its entry, and says why. Not what it claims: that may be the reason.
+pub(super) fn said_of(it: &Told) -> String {
+    let reason = visible(&it.reason);
+    match it.entry {
+        Some(entry) => format!("{entry}: {reason}"),
+        None => format!("{}: {reason}", it.event),
+    }
 }

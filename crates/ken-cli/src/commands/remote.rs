@@ -7,13 +7,14 @@ use ken_engine::remote::{
     Address, DEFAULT_NAME, Plain, Remote, RemoteError, RemoteName, Standing, Token, TokenPlace,
     TokenSource,
 };
+use ken_engine::upkeep::{Check, Health};
 use serde::Serialize;
 
 use super::Session;
-use super::exchange::{ToldObject, told};
+use super::exchange::{ToldObject, said_of, told};
 use crate::args::{AddRemoteArgs, RemoteCommand};
 use crate::failure::{Exit, Failure};
-use crate::print::{counted, visible};
+use crate::print::counted;
 use crate::world::hub_token;
 
 /// Bytes of standard input that may be a token.
@@ -100,7 +101,9 @@ fn read_token() -> Result<Token, Failure> {
         .take(TOKEN_BYTES_READ_MAX)
         .read_to_string(&mut text);
     read.map_err(|e| Failure::io("cannot read the token", &e))?;
-    Token::parse(&text).map_err(|e| wrong(e.into()))
+    let token = Token::parse(&text).map_err(|e| wrong(e.into()))?;
+    token.check_form().map_err(|e| wrong(e.into()))?;
+    Ok(token)
 }
 
 fn list(session: &mut Session<'_>) -> Result<Exit, Failure> {
@@ -113,7 +116,7 @@ fn list(session: &mut Session<'_>) -> Result<Exit, Failure> {
     }
     for remote in &remotes {
         session.printer.line(format_args!(
-            "{:<11}{}",
+            "{:<12} {}",
             remote.name.to_string(),
             remote.address
         ))?;
@@ -138,7 +141,7 @@ fn show(session: &mut Session<'_>, name: Option<&str>) -> Result<Exit, Failure> 
         return Ok(Exit::Fine);
     }
     let mut line =
-        |name: &str, value: String| session.printer.line(format_args!("{name:<11}{value}"));
+        |name: &str, value: String| session.printer.line(format_args!("{name:<12} {value}"));
     line("name", remote.name.to_string())?;
     line("address", remote.address.to_string())?;
     line("token", token_word(&remote).to_owned())?;
@@ -149,10 +152,68 @@ fn show(session: &mut Session<'_>, name: Option<&str>) -> Result<Exit, Failure> 
         counted(standing.waiting as u64, "event to send", "events to send"),
     )?;
     for it in &standing.refused {
-        let why = ken_core::text::word(&it.why);
-        line(&why, format!("{} {}", it.event, visible(&it.reason)))?;
+        line(&ken_core::text::word(&it.why), said_of(it))?;
     }
     Ok(Exit::Fine)
+}
+
+/// Says how this clone stands to each hub, without asking it.
+pub(super) fn checks(session: &mut Session<'_>) -> Result<Vec<Check>, Failure> {
+    session.read(|engine| {
+        let remotes = match engine.remotes() {
+            Err(Error::Remote(error)) => return Ok(vec![broken(&error)]),
+            other => other?,
+        };
+        let mut checks = Vec::with_capacity(remotes.len());
+        for remote in &remotes {
+            let standing = engine.remote_standing(remote)?;
+            let token = engine.remote_token(remote);
+            let is_there = hub_token().is_some() && remote.token == TokenPlace::Given
+                || matches!(token, Ok(Some(_)));
+            checks.push(check(remote, &standing, is_there));
+        }
+        Ok(checks)
+    })
+}
+
+fn broken(error: &RemoteError) -> Check {
+    Check {
+        name: "remote",
+        status: Health::Warning,
+        message: error.to_string(),
+        fix: error.hint(),
+    }
+}
+
+fn check(remote: &Remote, standing: &Standing, has_token: bool) -> Check {
+    let name = &remote.name;
+    let waiting = counted(standing.waiting as u64, "event to send", "events to send");
+    let mut message = format!("`{name}` at {}: {waiting}", remote.address.origin());
+    let refused = standing.refused.len() as u64;
+    if 0 < refused {
+        let refused = counted(refused, "event did", "events did");
+        message = format!("{message}, {refused} not get through");
+    }
+    let fix = match (has_token, refused) {
+        (false, _) => {
+            message = format!("{message}; there is no token for it");
+            Some(
+                "set KEN_HUB_TOKEN, or keep one with `ken remote add NAME URL --token-stdin`"
+                    .to_owned(),
+            )
+        }
+        (true, 0) => None,
+        (true, _) => Some(format!("ken remote show {name}")),
+    };
+    Check {
+        name: "remote",
+        status: match fix {
+            Some(_) => Health::Warning,
+            None => Health::Ok,
+        },
+        message,
+        fix,
+    }
 }
 
 fn object(remote: &Remote, standing: Option<Standing>) -> RemoteObject {

@@ -28,7 +28,12 @@ pub(super) fn run(session: &mut Session<'_>, args: &ServeArgs) -> Result<Exit, F
         let stop = super::mcp::stop()?;
         let bind = settings.bind;
         let app = serve::open(settings).await.map_err(|e| failed(&e))?;
-        let cannot = |e| Failure::io(format!("cannot listen on {bind}"), &e);
+        if let Some(role) = app.database.overseer() {
+            session.printer.note(&format!(
+                "the hub logs in as `{role}`, which could see every organisation if it did not become another role; fit to try it, in earnest give it a role of its own (docs/operations.md)"
+            ))?;
+        }
+        let cannot = |e| unheard(bind, &e);
         let listener = TcpListener::bind(bind).await.map_err(cannot)?;
         let bound = listener.local_addr().map_err(cannot)?;
         session
@@ -43,12 +48,38 @@ pub(super) fn run(session: &mut Session<'_>, args: &ServeArgs) -> Result<Exit, F
 
 #[cfg(feature = "hub")]
 fn failed(error: &ken_hub::serve::ServeError) -> Failure {
-    super::hub::failed(error)
+    use ken_hub::serve::ServeError;
+
+    let failure = super::hub::failed(error);
+    match error {
+        ServeError::Database(error) => super::hub::hinted(failure, error),
+        ServeError::Listen { address, source } => unheard(*address, source),
+        ServeError::Issuer(_) | ServeError::PublicUrl | ServeError::Serve(_) => failure,
+    }
+}
+
+/// Says why nobody is heard at an address.
+#[cfg(feature = "hub")]
+fn unheard(address: std::net::SocketAddr, error: &std::io::Error) -> Failure {
+    let failure = Failure::io(format!("cannot listen on {address}"), error);
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => failure.with_hint(
+            "another program listens there; `--bind` (or `--metrics`) names another ADDRESS:PORT",
+        ),
+        std::io::ErrorKind::AddrNotAvailable => {
+            failure.with_hint("this machine has no such address; 0.0.0.0 stands for all it has")
+        }
+        _ => failure,
+    }
 }
 
 /// Returns what was typed as a hub knows it.
 #[cfg(feature = "hub")]
 fn settings(args: &ServeArgs) -> Result<ken_hub::serve::Settings, Failure> {
+    use ken_hub::serve::log::Telling;
+
+    use crate::args::LogArg;
+
     let database = super::hub::database(args.database.database.as_deref())?;
     let mut settings = ken_hub::serve::Settings::new(database);
     settings.bind = args.bind;
@@ -56,13 +87,23 @@ fn settings(args: &ServeArgs) -> Result<ken_hub::serve::Settings, Failure> {
     settings.connections = args.connections;
     settings.public_url.clone_from(&args.public_url);
     settings.oidc = oidc(&args.oidc)?;
+    settings.log = ken_hub::serve::log::Log::new(
+        match args.log {
+            LogArg::Quiet => Telling::Quiet,
+            LogArg::Problems => Telling::Problems,
+            LogArg::Requests => Telling::Requests,
+        },
+        crate::print::aside,
+    );
     Ok(settings)
 }
 
 /// Returns the issuer whose access tokens are taken, if one was named.
 #[cfg(feature = "hub")]
 fn oidc(args: &crate::args::OidcArgs) -> Result<Option<ken_hub::serve::settings::Oidc>, Failure> {
-    use ken_hub::identity::RoleError;
+    use std::collections::BTreeMap;
+
+    use ken_hub::identity::{Role, RoleError};
     use ken_hub::serve::settings::{ClaimedOrganisation, Oidc};
 
     let (Some(issuer), Some(audience), Some(organisation)) = (
@@ -80,6 +121,14 @@ fn oidc(args: &crate::args::OidcArgs) -> Result<Option<ken_hub::serve::settings:
         let role = role.parse().map_err(|e: RoleError| Failure::usage(e))?;
         Ok((claimed.to_owned(), role))
     };
+    let roles = args.oidc_role.iter().map(role);
+    let roles = roles.collect::<Result<BTreeMap<String, Role>, Failure>>()?;
+    let speaks = roles.values().any(|role| Role::Curator <= *role);
+    if speaks && args.oidc_person_claim.is_none() {
+        let told = "curators and admins are people, and no claim tells people from programs";
+        return Err(Failure::usage(told)
+            .with_hint("name the claim only people have, such as --oidc-person-claim email"));
+    }
     Ok(Some(Oidc {
         issuer: issuer.clone(),
         audience: audience.clone(),
@@ -91,10 +140,38 @@ fn oidc(args: &crate::args::OidcArgs) -> Result<Option<ken_hub::serve::settings:
         subject_claim: args.oidc_subject_claim.clone(),
         person_claim: args.oidc_person_claim.clone(),
         roles_claim: args.oidc_roles_claim.clone(),
-        roles: args
-            .oidc_role
-            .iter()
-            .map(role)
-            .collect::<Result<_, Failure>>()?,
+        roles,
     }))
+}
+
+#[cfg(all(test, feature = "hub"))]
+mod tests {
+    use clap::Args as _;
+    use ken_hub::identity::tokens;
+    use ken_hub::serve::Settings;
+
+    use crate::args::{ServeArgs, TokenArgs};
+
+    #[test]
+    fn what_holds_where_nothing_is_said_is_what_the_hub_says() {
+        let said = |command: &clap::Command, id: &str| {
+            let mut all = command.get_arguments();
+            let found = all.find(|it| it.get_id() == id).expect("an argument");
+            let values = found.get_default_values();
+            values[0].to_str().expect("text").to_owned()
+        };
+        let serve = ServeArgs::augment_args(clap::Command::new("serve"));
+        let hub = Settings::new(String::new());
+        assert_eq!(said(&serve, "bind"), hub.bind.to_string());
+        assert_eq!(said(&serve, "connections"), hub.connections.to_string());
+        let token = TokenArgs::augment_args(clap::Command::new("create"));
+        assert_eq!(said(&token, "days"), tokens::DAYS.to_string());
+        let create = |days: u16| {
+            let days = days.to_string();
+            let words = ["create", "acme", "--role", "reader", "--actor", "human:x"];
+            let words = words.into_iter().chain(["--days", &days]);
+            token.clone().try_get_matches_from(words).is_ok()
+        };
+        assert!(create(tokens::DAYS_MAX) && !create(tokens::DAYS_MAX + 1));
+    }
 }

@@ -203,17 +203,18 @@ impl Printer {
             return Ok(());
         }
         self.flush()?;
-        if self.is_json(Format::Text) {
-            let object = NoticeObject {
-                schema: "ken.notice.v1",
-                message: text,
-            };
-            let line = serde_json::to_string(&object).unwrap_or_default();
-            self.say(&format!("{line}\n"));
-        } else {
-            self.say(&format!("{} {}\n", styled(WARN, "note:"), visible(text)));
-        }
+        let line = note_line(text, self.is_json(Format::Text));
+        self.say(&line);
         Ok(())
+    }
+
+    /// Returns what tells something beside the answer while the printer is in other hands.
+    pub(crate) fn aside(&self) -> Aside {
+        match (self.quiet, self.is_json(Format::Text)) {
+            (true, _) => Aside::Silent,
+            (false, true) => Aside::Objects,
+            (false, false) => Aside::Words,
+        }
     }
 
     /// Ends the program's output with how the command went.
@@ -252,6 +253,38 @@ impl Printer {
     fn say(&mut self, text: &str) {
         let _ = self.err.write_all(text.as_bytes());
     }
+}
+
+/// How something is told beside the answer before the command comes back to its printer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Aside {
+    Silent,
+    /// As objects, for programs.
+    Objects,
+    Words,
+}
+
+impl Aside {
+    /// Tells one thing, at once.
+    pub(crate) fn note(self, text: &str) {
+        let line = match self {
+            Self::Silent => return,
+            Self::Objects => note_line(text, true),
+            Self::Words => note_line(text, false),
+        };
+        let _ = anstream::stderr().write_all(line.as_bytes());
+    }
+}
+
+fn note_line(text: &str, is_json: bool) -> String {
+    if !is_json {
+        return format!("{} {}\n", styled(WARN, "note:"), visible(text));
+    }
+    let object = NoticeObject {
+        schema: "ken.notice.v1",
+        message: text,
+    };
+    serde_json::to_string(&object).unwrap_or_default() + "\n"
 }
 
 /// Writes a whole answer to whoever waits for it, and nothing else, ever; one that went away is no failure.

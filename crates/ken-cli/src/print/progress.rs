@@ -13,7 +13,7 @@ const TICK_MS: u64 = 100;
 const BAR: &str = "{msg} {wide_bar} {percent}% {eta}";
 
 /// Shows that something is under way; gone when dropped.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {

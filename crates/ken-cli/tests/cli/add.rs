@@ -191,7 +191,7 @@ fn text_no_reader_can_see_is_set_apart_until_a_person_lifts_it() {
     ----- stdout -----
     L-205zr7j2
     ----- stderr -----
-    note: L-205zr7j2 is quarantined: it holds text no reader can see; a person lets it out with `ken quarantine lift L-205zr7j2 --reason TEXT`
+    note: L-205zr7j2 is quarantined: text that no reader can see (bidi-control) in `statement`; a person lets it out with `ken quarantine lift L-205zr7j2 --reason TEXT`
     added as candidate: .ken/entries/L-205zr7j2-charging-twice-is-safe-really.md
     ");
     let id = added.line();

@@ -9,8 +9,8 @@ fn doctor_looks_the_installation_over() {
     insta::assert_snapshot!(env.run(["doctor"]), @"
     exit: 0
     ----- stdout -----
-    ok       ledger         1 events in 1 files
-    ok       segments       1 segments
+    ok       ledger         1 event in 1 file
+    ok       segments       1 segment
     ok       blanked        no blanked data in the tree
     ok       readable       every event is known to this ken
     ok       gitattributes  line endings are kept
@@ -18,14 +18,14 @@ fn doctor_looks_the_installation_over() {
     insta::assert_snapshot!(env.run(["doctor", "--format", "json"]), @r#"
     exit: 0
     ----- stdout -----
-    {"schema":"ken.doctor.v1","checks":[{"name":"ledger","status":"ok","message":"1 events in 1 files"},{"name":"segments","status":"ok","message":"1 segments"},{"name":"blanked","status":"ok","message":"no blanked data in the tree"},{"name":"readable","status":"ok","message":"every event is known to this ken"},{"name":"gitattributes","status":"ok","message":"line endings are kept"}]}
+    {"schema":"ken.doctor.v1","checks":[{"name":"ledger","status":"ok","message":"1 event in 1 file"},{"name":"segments","status":"ok","message":"1 segment"},{"name":"blanked","status":"ok","message":"no blanked data in the tree"},{"name":"readable","status":"ok","message":"every event is known to this ken"},{"name":"gitattributes","status":"ok","message":"line endings are kept"}]}
     "#);
     std::fs::remove_file(env.root().join(".gitattributes")).unwrap();
     insta::assert_snapshot!(env.run(["doctor"]), @"
     exit: 0
     ----- stdout -----
-    ok       ledger         1 events in 1 files
-    ok       segments       1 segments
+    ok       ledger         1 event in 1 file
+    ok       segments       1 segment
     ok       blanked        no blanked data in the tree
     ok       readable       every event is known to this ken
     warning  gitattributes  .gitattributes lacks Ken's lines

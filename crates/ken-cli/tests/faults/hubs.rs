@@ -1,7 +1,7 @@
 //! Two hubs that run as `ken serve`, and the organisation the tests write in.
 
-use std::net::{SocketAddr, TcpListener};
-use std::process::{Child, Command, Stdio};
+use std::net::SocketAddr;
+use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -10,6 +10,7 @@ use ken_hub::database::{Database, Settings};
 use ken_hub::identity::{OrganisationId, WorkspaceId};
 use ken_testkit::http::Client;
 use ken_testkit::postgres::Postgres;
+use ken_testkit::served::Served;
 
 /// The hubs' database.
 pub(crate) const DATABASE: &str = "ken";
@@ -34,7 +35,7 @@ pub(crate) struct Hubs {
 #[derive(Debug)]
 struct Watched {
     url: String,
-    hubs: Vec<(SocketAddr, Child)>,
+    hubs: Vec<Served>,
     ends: bool,
 }
 
@@ -88,8 +89,9 @@ impl Hubs {
             token,
             workspaces: WORKSPACES.map(str::to_owned).to_vec(),
         };
-        let begin = |address| (address, serve(&url, address));
-        let hubs = free_addresses().map(begin).into();
+        let bind = SocketAddr::from(([127, 0, 0, 1], 0));
+        let begin = |()| Served::begin(on(&url), bind).unwrap();
+        let hubs = [(); 2].map(begin).into();
         let watched = Watched {
             url: url.clone(),
             hubs,
@@ -106,28 +108,19 @@ impl Hubs {
     }
 
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
-        self.look()
-            .hubs
-            .iter()
-            .map(|(address, _)| *address)
-            .collect()
+        self.look().hubs.iter().map(Served::address).collect()
     }
 
     pub(crate) fn processes(&self) -> Vec<u32> {
-        self.look()
-            .hubs
-            .iter()
-            .map(|(_, process)| process.id())
-            .collect()
+        self.look().hubs.iter().map(Served::id).collect()
     }
 
     /// Sends one hub a SIGKILL and begins it again, without waiting until it answers.
     pub(crate) fn kill(&self, number: usize) {
         let watched = &mut *self.look();
-        let (address, process) = &mut watched.hubs[number];
-        process.kill().unwrap();
-        process.wait().unwrap();
-        *process = serve(&watched.url, *address);
+        let hub = &mut watched.hubs[number];
+        hub.kill().unwrap();
+        hub.again(on(&watched.url)).unwrap();
     }
 
     /// Begins every hub again on the same database of another server.
@@ -191,10 +184,6 @@ impl Drop for Hubs {
     fn drop(&mut self) {
         self.look().ends = true;
         let _ = self.watcher.take().map(JoinHandle::join);
-        for (_, process) in &mut self.look().hubs {
-            let _ = process.kill();
-            let _ = process.wait();
-        }
     }
 }
 
@@ -206,27 +195,17 @@ fn watch(watched: &Mutex<Watched>) {
         if watched.ends {
             return;
         }
-        for (address, process) in &mut watched.hubs {
-            if process.try_wait().is_ok_and(|ended| ended.is_some()) {
-                *process = serve(&watched.url, *address);
+        for hub in &mut watched.hubs {
+            if hub.has_ended() {
+                hub.again(on(&watched.url)).unwrap();
             }
         }
     }
 }
 
-fn serve(url: &str, address: SocketAddr) -> Child {
-    program()
-        .args(["serve", "--bind", &address.to_string()])
-        .env("KEN_DATABASE_URL", url)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-}
-
-/// Returns two addresses nobody listens at. Both are held until both are known, so they differ.
-fn free_addresses() -> [SocketAddr; 2] {
-    let held = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    held.map(|listener| listener.local_addr().unwrap())
+/// `ken` with the hubs' database.
+fn on(url: &str) -> Command {
+    let mut ken = program();
+    ken.env("KEN_DATABASE_URL", url);
+    ken
 }

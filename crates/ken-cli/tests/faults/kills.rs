@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use ken_testkit::laws::is_long;
 use ken_testkit::postgres::Postgres;
 
 use crate::check::check;
@@ -20,13 +21,9 @@ const BETWEEN: u64 = 12;
 /// How long writers may take for that.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-pub(crate) fn long() -> bool {
-    std::env::var_os("KEN_LONG").is_some()
-}
-
 /// Returns what a run of this length has to do.
 pub(crate) fn of_length<T>((short, long): (T, T)) -> T {
-    if self::long() { long } else { short }
+    if is_long() { long } else { short }
 }
 
 /// Waits until writers got some more events acknowledged.

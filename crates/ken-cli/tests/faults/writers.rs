@@ -11,7 +11,7 @@ use ken_core::id::{EntryId, EventId, IdSource as _};
 use ken_remote::wire::{Pushed, Verdict};
 use ken_testkit::build::{Ids, Scribe};
 
-use ken_testkit::http::{Client, Cut};
+use ken_testkit::http::{Client, Cut, push_body};
 
 /// Events of one push, at the most.
 const BATCH_MAX: usize = 4;
@@ -101,7 +101,7 @@ impl Writer<'_> {
                 .map(|_| story.next(&mut scribe, &mut dice))
                 .collect();
             self.log.sent(workspace, &batch);
-            let (path, body) = (path(workspace), body(&batch));
+            let (path, body) = (path(workspace), push_body(&batch));
             if below(&mut dice, 7) == 0 {
                 let cut = match below(&mut dice, 3) {
                     0 => Cut::BeforeTheAnswer,
@@ -192,12 +192,6 @@ impl Story {
 /// Returns where a workspace's events are pushed to and pulled from.
 pub(crate) fn path(workspace: &str) -> String {
     format!("/v1/workspaces/{workspace}/events")
-}
-
-/// Returns the push that offers `batch`.
-pub(crate) fn body(batch: &[Recorded]) -> String {
-    let lines: Vec<&str> = batch.iter().map(|copy| copy.line()).collect();
-    format!(r#"{{"events":[{}]}}"#, lines.join(","))
 }
 
 /// Draws a number.

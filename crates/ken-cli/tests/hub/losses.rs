@@ -92,14 +92,7 @@ fn a_hub_restored_from_an_older_backup_gets_back_what_it_lacks() {
     add(&one, "Charging twice is safe: the key makes it one charge.");
     let _ = one.run(["sync", "--remote"]).success();
     let _ = other.run(["sync", "--remote"]).success();
-    site.stop();
-    let (name, backup) = (
-        site.database.name().to_owned(),
-        format!("{}_backup", site.database.name()),
-    );
-    let admin = |site: &Site, sql: &str| site.server.sql("postgres", sql);
-    admin(&site, &format!("create database {backup} template {name}"));
-    site.start();
+    site.back_up();
     add(&one, "The nightly job locks the ledger for a minute.");
     add(&other, "Retries without a key charge twice.");
     for _ in 0..2 {
@@ -107,10 +100,7 @@ fn a_hub_restored_from_an_older_backup_gets_back_what_it_lacks() {
         let _ = other.run(["sync", "--remote"]).success();
     }
     assert_eq!(site.events(), 3);
-    site.stop();
-    admin(&site, &format!("drop database {name}"));
-    admin(&site, &format!("alter database {backup} rename to {name}"));
-    site.start();
+    site.restore();
     assert_eq!(site.events(), 1);
     let synced = one.run(["sync", "--remote"]).success();
     assert!(
@@ -122,4 +112,44 @@ fn a_hub_restored_from_an_older_backup_gets_back_what_it_lacks() {
     assert_eq!(site.events(), 3);
     assert_eq!(state_hash(&one), state_hash(&other));
     assert_eq!(one.run(["pull"]).stderr, "nothing new at `hub`\n");
+}
+
+#[test]
+fn a_restored_hub_gets_back_what_one_clone_alone_had_pushed_since() {
+    let mut site = Site::new();
+    let one = site.clone(1);
+    add(&one, "Charging twice is safe: the key makes it one charge.");
+    let _ = one.run(["sync", "--remote"]).success();
+    site.back_up();
+    let lost = "The nightly job locks the ledger for a minute.";
+    add(&one, lost);
+    let _ = one.run(["sync", "--remote"]).success();
+    site.restore();
+    assert_eq!(site.events(), 1);
+    insta::assert_snapshot!(one.run(["sync", "--remote"]), @r"
+    exit: 0
+    ----- stderr -----
+    recorded 0 hand edits; entry files are in step
+    `hub` was restored from an older backup: its log was read from the beginning
+    nothing new at `hub`
+    sent 1 event to `hub`: 1 new to it
+    ");
+    assert_eq!(site.events(), 2);
+    // Once: it has everything, and nobody says otherwise.
+    insta::assert_snapshot!(one.run(["sync", "--remote"]), @r"
+    exit: 0
+    ----- stderr -----
+    recorded 0 hand edits; entry files are in step
+    nothing new at `hub`
+    `hub` has everything
+    ");
+    // Whoever only pushes notices as well.
+    site.restore();
+    insta::assert_snapshot!(one.run(["push"]), @r"
+    exit: 0
+    ----- stderr -----
+    `hub` was restored from an older backup: everything was offered to it again
+    sent 2 events to `hub`: 1 new to it, 1 known there already
+    ");
+    assert_eq!(site.events(), 2);
 }

@@ -1,27 +1,26 @@
 //! A hub of one test: a database, a process, an organisation with a workspace, and clones that know it.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
 
 use ken_core::event::Recorded;
 use ken_core::state::EventSet;
 use ken_testkit::postgres::{Database, Postgres};
+use ken_testkit::served::Served;
 use ken_testkit::test_env::{Run, TestEnv};
 
 pub(crate) const KEN: &str = env!("CARGO_BIN_EXE_ken");
 pub(crate) const ORGANISATION: &str = "acme";
 pub(crate) const WORKSPACE: &str = "payments";
 
-/// How long a hub may take to begin or end.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// A hub and its database.
 pub(crate) struct Site {
     pub(crate) database: Database,
     pub(crate) server: Postgres,
-    hub: Option<Child>,
+    hub: Option<Served>,
     pub(crate) port: u16,
+    /// A copy of the database as it was once.
+    backup: Option<String>,
 }
 
 impl Site {
@@ -39,6 +38,7 @@ impl Site {
             server,
             hub: None,
             port: 0,
+            backup: None,
         };
         site.administer(&["organisation", "add", ORGANISATION]);
         site.administer(&["workspace", "add", ORGANISATION, WORKSPACE]);
@@ -55,49 +55,37 @@ impl Site {
 
     /// Begins the hub, on the port it had before if it had one.
     pub(crate) fn start(&mut self) {
-        let bind = format!("127.0.0.1:{}", self.port);
-        let mut ken = ken(self.database.url());
-        ken.args(["serve", "--bind", &bind]).stderr(Stdio::piped());
-        let mut hub = ken.spawn().unwrap();
-        let mut said = BufReader::new(hub.stderr.take().unwrap());
-        let mut line = String::new();
-        while !line.contains("listening on ") {
-            line.clear();
-            assert_ne!(
-                said.read_line(&mut line).unwrap(),
-                0,
-                "the hub did not begin"
-            );
-        }
-        let port = line.trim().rsplit(':').next().unwrap();
-        self.port = port.parse().unwrap_or_else(|e| panic!("{e}: {line}"));
-        // Whatever it says later is read, so that it never waits for us.
-        std::thread::spawn(move || said.lines().for_each(drop));
+        let bind = SocketAddr::from(([127, 0, 0, 1], self.port));
+        let hub = Served::begin(ken(self.database.url()), bind).unwrap();
+        self.port = hub.address().port();
         self.hub = Some(hub);
     }
 
     /// Asks the hub to end and waits until it has.
     pub(crate) fn stop(&mut self) {
-        let Some(mut hub) = self.hub.take() else {
-            return;
-        };
-        let id = hub.id().to_string();
-        let asked = Command::new("kill").args(["-TERM", &id]).status().unwrap();
-        assert!(asked.success());
-        let begun = Instant::now();
-        loop {
-            match hub.try_wait().unwrap() {
-                Some(status) => {
-                    assert!(status.success(), "the hub ended with {status}");
-                    return;
-                }
-                None if PATIENCE < begun.elapsed() => {
-                    hub.kill().unwrap();
-                    panic!("the hub did not end");
-                }
-                None => std::thread::sleep(Duration::from_millis(20)),
-            }
-        }
+        self.hub.take().into_iter().for_each(Served::end);
+    }
+
+    /// Copies the database as it is now; the hub is away meanwhile.
+    pub(crate) fn back_up(&mut self) {
+        self.stop();
+        let name = self.database.name();
+        let backup = format!("{name}_backup");
+        let copy = format!("create database {backup} template {name}");
+        self.server.sql("postgres", &copy);
+        self.backup = Some(backup);
+        self.start();
+    }
+
+    /// Puts a copy in the database's place; it may be put there again.
+    pub(crate) fn restore(&mut self) {
+        self.stop();
+        let backup = self.backup.as_ref().unwrap();
+        let name = self.database.name();
+        let sql = |text: String| self.server.sql("postgres", &text);
+        sql(format!("drop database {name}"));
+        sql(format!("create database {name} template {backup}"));
+        self.start();
     }
 
     pub(crate) fn url(&self) -> String {
@@ -146,9 +134,10 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        if let Some(mut hub) = self.hub.take() {
-            let _ = hub.kill();
-            let _ = hub.wait();
+        drop(self.hub.take());
+        if let Some(backup) = &self.backup {
+            let gone = format!("drop database if exists {backup} with (force)");
+            self.server.sql("postgres", &gone);
         }
     }
 }

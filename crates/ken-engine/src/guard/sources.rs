@@ -130,6 +130,16 @@ impl Engine {
             .collect()
     }
 
+    /// Returns the entry with what it waits for, if it is here and waits for a person.
+    pub fn held_entry(&self, id: EntryId) -> Result<Option<Held>, Error> {
+        let entry = self.index.entry(id)?;
+        let Some(entry) = entry.filter(|it| !it.quarantine.is_empty()) else {
+            return Ok(None);
+        };
+        let why = self.why_held(&entry)?;
+        Ok(Some(Held { entry, why }))
+    }
+
     fn why_held(&self, entry: &Entry) -> Result<String, Error> {
         for id in &entry.quarantine {
             if let Some(Recorded { event, .. }) = self.index.event(*id)?

@@ -21,14 +21,24 @@ pub enum RemoteError {
     OutsideGit,
     #[error("the remotes were added in another clone")]
     AddedElsewhere,
-    #[error("the file `{file}` cannot be read or written: {why}")]
-    File { file: String, why: String },
+    #[error("cannot read the list of remotes `{}`", path.display())]
+    Unreadable {
+        path: PathBuf,
+        source: Box<toml::de::Error>,
+    },
+    #[error("cannot write the list of remotes")]
+    Unwritable(#[source] Box<toml::ser::Error>),
     #[error("another ken exchanges events with `{name}`")]
     Busy { name: String },
     #[error("the token that is kept for `{name}` was given for another machine")]
     OtherMachine { name: String },
     #[error("cannot read the token file `{}`", path.display())]
     TokenFile {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("cannot keep or forget the token in `{}`", path.display())]
+    TokenKept {
         path: PathBuf,
         source: std::io::Error,
     },
@@ -60,14 +70,15 @@ impl RemoteError {
             Self::AddedElsewhere => {
                 "a copy of git's folder does not bring its remotes along: add them here with `ken remote add`"
             }
-            Self::File { .. } => {
-                "`ken remote remove NAME` and `ken remote add NAME URL` write it anew"
+            Self::Unreadable { .. } => {
+                "mend or delete it; `ken remote add NAME URL` writes it anew"
             }
+            Self::Unwritable(_) => "give the token's file a name in UTF-8",
             Self::Busy { .. } => "wait until it has ended",
             Self::OtherMachine { .. } => {
                 "give a token with `ken remote add NAME URL --token-stdin`"
             }
-            Self::TokenFile { .. } => "check the path and who may read it",
+            Self::TokenFile { .. } | Self::TokenKept { .. } => "check the path and who may read it",
             Self::Address(AddressError::Plain { .. }) => {
                 "use https; --insecure lets events and token travel in the open"
             }

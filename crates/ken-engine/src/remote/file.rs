@@ -200,9 +200,13 @@ impl Engine {
         let Some(bytes) = self.ledger.local_file(REMOTES_FILE)? else {
             return Ok(RemotesFile::default());
         };
-        // The first line of what the parser says; the others point into the text.
-        let file: RemotesFile = toml::from_slice(&bytes)
-            .map_err(|error| unreadable(REMOTES_FILE, error.message().to_owned()))?;
+        let file: RemotesFile = match toml::from_slice(&bytes) {
+            Ok(file) => file,
+            Err(source) => {
+                let (path, source) = (self.remotes_folder()?.join(REMOTES_FILE), source.into());
+                return Err(RemoteError::Unreadable { path, source }.into());
+            }
+        };
         let here = self.ledger.known_node()?.map(|node| node.to_string());
         if here.is_none() || here != file.node {
             return Err(RemoteError::AddedElsewhere.into());
@@ -212,8 +216,8 @@ impl Engine {
 
     fn store_remotes(&mut self, mut file: RemotesFile) -> Result<(), Error> {
         file.node = Some(self.ledger.node(&mut *self.world)?.to_string());
-        let text =
-            toml::to_string(&file).map_err(|error| unreadable(REMOTES_FILE, error.to_string()))?;
+        let text = toml::to_string(&file);
+        let text = text.map_err(|source| RemoteError::Unwritable(source.into()))?;
         Ok(self
             .ledger
             .write_local_file(REMOTES_FILE, text.as_bytes())?)
@@ -223,13 +227,6 @@ impl Engine {
     fn remotes_folder(&self) -> Result<PathBuf, RemoteError> {
         let dirs = self.place.git.as_ref().ok_or(RemoteError::OutsideGit)?;
         Ok(dirs.common_dir.join(GIT_STATE_DIR))
-    }
-}
-
-fn unreadable(file: &str, why: String) -> RemoteError {
-    RemoteError::File {
-        file: file.to_owned(),
-        why,
     }
 }
 
@@ -255,13 +252,17 @@ fn store_token(path: &Path, address: &Address, token: &Token) -> Result<(), Remo
         file.sync_all()?;
         fs::rename(&draft, path)
     };
-    write().map_err(|error| unreadable(&path.display().to_string(), error.to_string()))
+    write().map_err(|source| RemoteError::TokenKept {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn forget_token(path: &Path) -> Result<(), RemoteError> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(unreadable(&path.display().to_string(), error.to_string()))
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            let path = path.to_owned();
+            Err(RemoteError::TokenKept { path, source })
         }
         Ok(()) | Err(_) => Ok(()),
     }
@@ -271,7 +272,7 @@ fn forget_token(path: &Path) -> Result<(), RemoteError> {
 fn read_short(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     let file = fs::File::open(path)?;
-    // One byte more than a token may have, so that a longer one is refused and not cut.
+    // Twice what a token may have, for the line before it and so that a longer one is refused and not cut.
     file.take(2 * TOKEN_BYTES_MAX as u64)
         .read_to_string(&mut text)?;
     Ok(text)

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use ken_core::id::EventId;
+use ken_core::id::{EntryId, EventId};
 use ken_ledger::disk::{LockGuard, Wait};
 use ken_ledger::{Dir as _, DiskError, Place, RealDir};
 use ken_remote::wire::Cursor;
@@ -39,6 +39,8 @@ type Digest = [u8; DIGEST_BYTES];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     pub event: EventId,
+    /// The entry it is about, where it is about one.
+    pub entry: Option<EntryId>,
     pub why: Why,
     pub reason: String,
 }
@@ -59,6 +61,9 @@ pub enum Why {
 struct StateFile {
     url: String,
     cursor: Cursor,
+    /// The furthest place of its log the hub named, be it in its answer to a push.
+    #[serde(default)]
+    reached: Cursor,
     /// The version that met lines it could not read: a newer one asks for them again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unread_by: Option<String>,
@@ -67,6 +72,8 @@ struct StateFile {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct ToldLine {
     id: EventId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    entry: Option<EntryId>,
     line: String,
     why: Why,
     reason: String,
@@ -78,7 +85,11 @@ pub(super) struct Known {
     dir: RealDir,
     folder: String,
     url: String,
+    /// How far the log was read.
     pub(super) cursor: Cursor,
+    /// The furthest place of the log the hub named: what was pushed lies behind what was read. A hub that does not
+    /// know it any more lost events it had said it holds.
+    pub(super) reached: Cursor,
     unread_by: Option<String>,
     held: BTreeMap<EventId, Digest>,
     told: BTreeMap<EventId, ToldLine>,
@@ -116,6 +127,7 @@ impl Known {
             folder: format!("{FOLDER}/{}", remote.name),
             url: remote.address.to_string(),
             cursor: Cursor::default(),
+            reached: Cursor::default(),
             unread_by: None,
             held: BTreeMap::new(),
             told: BTreeMap::new(),
@@ -131,6 +143,7 @@ impl Known {
             return self.begin();
         };
         self.cursor = state.cursor;
+        self.reached = further(state.reached, state.cursor);
         self.unread_by = state.unread_by;
         let held = self.read(HELD_FILE)?;
         // A record cut short by a crash is as good as none.
@@ -164,15 +177,31 @@ impl Known {
         self.unread_by = None;
         self.store_held()?;
         self.store_told()?;
+        self.reached = Cursor::default();
         self.move_to(Cursor::default())
     }
 
     /// Keeps how far the log was read.
     pub(super) fn move_to(&mut self, cursor: Cursor) -> Result<(), Error> {
         self.cursor = cursor;
+        self.reached = further(self.reached, cursor);
+        self.store_state()
+    }
+
+    /// Keeps a place the hub named: the end of its log behind what was pushed.
+    pub(super) fn note_reached(&mut self, place: Cursor) -> Result<(), Error> {
+        if place.seq <= self.reached.seq {
+            return Ok(());
+        }
+        self.reached = place;
+        self.store_state()
+    }
+
+    fn store_state(&self) -> Result<(), Error> {
         let state = StateFile {
             url: self.url.clone(),
-            cursor,
+            cursor: self.cursor,
+            reached: self.reached,
             unread_by: self.unread_by.clone(),
         };
         let state = serde_json::to_vec(&state).expect("plain data");
@@ -191,7 +220,7 @@ impl Known {
             return Ok(());
         }
         self.unread_by = unread_by;
-        self.move_to(self.cursor)
+        self.store_state()
     }
 
     /// Returns whether the hub holds an event in just this form.
@@ -272,10 +301,16 @@ impl Known {
             changed |= self.told.remove(&id).is_some();
         }
         for (told, line) in told {
-            let Told { event, why, reason } = told;
+            let Told {
+                event,
+                entry,
+                why,
+                reason,
+            } = told;
             let line = hex(digest(line));
             let kept = ToldLine {
                 id: event,
+                entry,
                 line,
                 why,
                 reason,
@@ -326,6 +361,7 @@ impl ToldLine {
     fn told(&self) -> Told {
         Told {
             event: self.id,
+            entry: self.entry,
             why: self.why,
             reason: self.reason.clone(),
         }
@@ -347,6 +383,14 @@ pub(super) fn forget(place: &Place, name: &RemoteName) -> Result<(), Error> {
     let removed = dir.remove_empty_dir(&folder);
     removed.map_err(DiskError::on("remove", &folder))?;
     Ok(())
+}
+
+/// Returns the later of two places of one log.
+fn further(one: Cursor, other: Cursor) -> Cursor {
+    match one.seq < other.seq {
+        true => other,
+        false => one,
+    }
 }
 
 fn digest(line: &str) -> Digest {

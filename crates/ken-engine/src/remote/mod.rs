@@ -17,6 +17,8 @@ mod push;
 use std::fmt;
 use std::str::FromStr;
 
+use ken_remote::Name;
+
 pub use error::RemoteError;
 pub use file::{Remote, TokenPlace, TokenSource};
 pub use ken_remote::{Address, AddressError, Hub, HubError, Plain, Token, TokenError};
@@ -31,32 +33,25 @@ use known::Known;
 /// The name a remote has where nobody gave it one.
 pub const DEFAULT_NAME: &str = "hub";
 
-/// Characters the name of a remote may have.
-const NAME_CHARS_MAX: usize = 63;
-
 /// What a remote is called here: it names a folder, too.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RemoteName(String);
+pub struct RemoteName(Name);
 
 impl FromStr for RemoteName {
     type Err = RemoteError;
 
     fn from_str(text: &str) -> Result<Self, RemoteError> {
-        let is_first = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit();
-        let is_next = |it: u8| is_first(it) || b"_-".contains(&it);
-        let is_name = text.len() <= NAME_CHARS_MAX
-            && text.bytes().next().is_some_and(is_first)
-            && text.bytes().all(is_next);
-        match is_name {
-            true => Ok(Self(text.to_owned())),
-            false => Err(RemoteError::Name(text.to_owned())),
-        }
+        let name = text.parse::<Name>().ok();
+        // A dot would let it read as another folder, or as none.
+        let name = name.filter(|it| !it.as_str().contains('.'));
+        name.map(Self)
+            .ok_or_else(|| RemoteError::Name(text.to_owned()))
     }
 }
 
 impl fmt::Display for RemoteName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        self.0.fmt(f)
     }
 }
 
@@ -98,7 +93,7 @@ mod tests {
         for text in ["hub", "a", "0", "team-2", "x_y"] {
             assert_eq!(text.parse::<RemoteName>().unwrap().to_string(), text);
         }
-        let long = "a".repeat(NAME_CHARS_MAX + 1);
+        let long = "a".repeat(Name::CHARS_MAX + 1);
         for text in ["", "Hub", "-x", "..", "a/b", "a.b", "ä", &long] {
             assert!(text.parse::<RemoteName>().is_err(), "{text}");
         }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ken_core::actor::Actor;
 use ken_core::event::{ApprovalGranted, EventBlanked, Recorded, Retracted};
-use ken_core::id::EventId;
+use ken_core::id::{EntryId, EventId};
 use ken_core::state::blanks;
 use ken_core::store::Store as _;
 use ken_guard::Written;
@@ -36,6 +36,8 @@ pub struct PullReport {
     pub elsewhere: usize,
     /// Events this clone does not let in: what its guard refuses or would let wait, and forged copies.
     pub declined: Vec<Told>,
+    /// Entries that came quarantined, and why: agents are not shown them until a person lets them out.
+    pub quarantined: BTreeMap<EntryId, String>,
     /// What people decided that came with this pull, by who it is said to be from. A hub is believed as a git remote is.
     pub decisions: BTreeMap<Actor, Decisions>,
     /// Lines that are no event as this build reads them.
@@ -66,10 +68,22 @@ struct Pass {
     blanked: BTreeSet<EventId>,
     /// Events the hub is known to hold that stand nowhere here, until a page has them.
     lost: BTreeSet<EventId>,
+    /// Events the hub was known to hold, until a page has them, where its whole log is read.
+    unseen: BTreeSet<EventId>,
+    /// Entries of quarantined events that were taken.
+    set_apart: BTreeSet<EntryId>,
     /// Events that stand elsewhere in the repository, once somebody asked.
     elsewhere: Option<BTreeSet<EventId>>,
     report: PullReport,
     done: usize,
+}
+
+impl Pass {
+    /// Forgets what the hub was known to hold, because it is not as far as it was: what it lacks is offered with the next push.
+    fn start_over(&mut self) -> Result<(), Error> {
+        self.report.restarted = true;
+        self.known.start_over()
+    }
 }
 
 impl Engine {
@@ -90,16 +104,24 @@ impl Engine {
             known,
             blanked,
             lost: BTreeSet::new(),
+            unseen: BTreeSet::new(),
+            set_apart: BTreeSet::new(),
             elsewhere: None,
             report: PullReport::default(),
             done: 0,
         };
         self.find_lost(&mut pass)?;
-        let result = self.take_pages(hub, &mut pass, progress);
+        let result = self.take_pages(remote, hub, &mut pass, progress);
         // Orders to blank that came are obeyed as after a merge, also where the hub failed behind them.
         self.scrub_returned()?;
         self.render_due()?;
         result?;
+        for id in &pass.set_apart {
+            // What lets an entry out may have come with it.
+            let held = self.held_entry(*id)?;
+            let held = held.map(|it| (it.entry.id, it.why));
+            pass.report.quarantined.extend(held);
+        }
         Ok(pass.report)
     }
 
@@ -129,23 +151,30 @@ impl Engine {
     /// Reads the hub's log page by page: from where the last pull ended, or from its beginning if something was lost.
     fn take_pages(
         &mut self,
+        remote: &Remote,
         hub: &mut dyn Hub,
         pass: &mut Pass,
         progress: Progress<'_>,
     ) -> Result<(), Error> {
-        let was_lost = !pass.lost.is_empty();
-        let from_start = was_lost || pass.known.may_read_more();
+        let failed = |done| move |why: HubError| RemoteError::Hub { done, why };
+        let from_start = !pass.lost.is_empty() || pass.known.may_read_more();
         let mut cursor = match from_start {
             true => Cursor::default(),
             false => pass.known.cursor,
         };
+        // A hub that lost the end of its log may well know the place where this pull begins: ask for the furthest one.
+        let reached = pass.known.reached;
+        if cursor != reached && !hub.knows(reached).map_err(failed(0))? {
+            pass.start_over()?;
+            cursor = Cursor::default();
+        }
+        if from_start {
+            pass.unseen = pass.known.held().collect();
+        }
         loop {
-            let failed = |done| move |why: HubError| RemoteError::Hub { done, why };
             let page = match hub.pull(cursor, PULL_EVENTS_MAX) {
                 Err(HubError::CursorUnknown { .. }) if !pass.report.restarted => {
-                    // What it held before is not known any more: it is offered again with the next push.
-                    pass.report.restarted = true;
-                    pass.known.start_over()?;
+                    pass.start_over()?;
                     cursor = Cursor::default();
                     continue;
                 }
@@ -153,11 +182,9 @@ impl Engine {
             };
             let goes_on = cursor.seq < page.cursor.seq && !page.events.is_empty();
             if page.more && !goes_on || (PULL_EVENTS_MAX as usize) < page.events.len() {
-                let (host, why) = (
-                    "the hub".to_owned(),
-                    "its pages do not go on, or are too long",
-                );
-                return Err(failed(pass.done)(HubError::Answer { host, why }).into());
+                let hub = remote.address.origin().to_owned();
+                let why = "its pages do not go on, or are too long";
+                return Err(failed(pass.done)(HubError::Answer { hub, why }).into());
             }
             self.take_page(&page, pass)?;
             cursor = page.cursor;
@@ -171,17 +198,10 @@ impl Engine {
                 break;
             }
         }
-        if was_lost {
-            pass.known.forget_held(&pass.lost)?;
-            pass.report.gone = pass.lost.iter().copied().collect();
-        }
+        pass.known.forget_held(&pass.unseen)?;
+        pass.report.gone = pass.lost.iter().copied().collect();
         if from_start || 0 < pass.report.unreadable {
             pass.known.note_unread(0 < pass.report.unreadable)?;
-        }
-        if cursor.seq < pass.known.cursor.seq {
-            // Its log ends before the place that was reached once: an older backup, which nobody had to be told.
-            pass.report.restarted = true;
-            pass.known.start_over()?;
         }
         Ok(())
     }
@@ -208,6 +228,9 @@ impl Engine {
         self.append(&batch)?;
         let held = || copies.iter().map(|copy| (copy.event.id, copy.line()));
         pass.known.note_held(held())?;
+        for (id, _) in held() {
+            pass.unseen.remove(&id);
+        }
         let told = declined.iter().map(|(told, line)| (told.clone(), &**line));
         pass.known.note_told(told, held().map(|(id, _)| id))?;
         pass.report
@@ -235,8 +258,13 @@ impl Engine {
             None => self.index.event(id)?,
         };
         let decline = |reason: String| {
-            let (event, why) = (id, Why::Declined);
-            (Told { event, why, reason }, copy.line().into())
+            let told = Told {
+                event: id,
+                entry: copy.event.entries().next(),
+                why: Why::Declined,
+                reason,
+            };
+            (told, copy.line().into())
         };
         if let Some(there) = &there {
             pass.lost.remove(&id);
@@ -274,6 +302,9 @@ impl Engine {
             pass.report.new += 1;
         }
         note_decision(&wanted, &mut pass.report.decisions);
+        if wanted.event.is_quarantined() {
+            pass.set_apart.extend(wanted.event.entries());
+        }
         batch.insert(id, wanted);
         Ok(())
     }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ken_core::id::EventId;
+use ken_core::id::{EntryId, EventId};
 use ken_core::store::Store as _;
-use ken_remote::wire::{PUSH_BYTES_MAX, PUSH_EVENTS_MAX, Pushed, Verdict};
+use ken_remote::wire::{Answered, PUSH_BYTES_MAX, PUSH_EVENTS_MAX, Pushed, Verdict};
 use ken_remote::{Hub, HubError};
 
 use super::file::Remote;
@@ -33,14 +33,28 @@ pub struct PushReport {
     pub admitted: usize,
     /// Events it had already.
     pub known: usize,
+    /// Of those two: events that are quarantined, there as here.
+    pub set_apart: usize,
+    /// Events that wait beside the hub's log until a person there has looked at them.
     pub quarantined: Vec<Told>,
     pub refused: Vec<Told>,
     /// What it did not take before and was not offered now.
     pub remembered: Vec<Told>,
+    /// Whether the hub is not as far as it was, so that everything was offered.
+    pub restarted: bool,
 }
 
-/// Events of one request: ids and lines.
-type Batch = Vec<(EventId, Box<str>)>;
+/// Events of one request.
+type Batch = Vec<Offered>;
+
+/// An event on its way, as its line.
+struct Offered {
+    id: EventId,
+    entry: Option<EntryId>,
+    /// Whether it is quarantined here already: then it is in the log of a hub that calls it so.
+    is_quarantined: bool,
+    line: Box<str>,
+}
 
 impl Engine {
     /// Offers the hub every event of this work tree it is not known to hold.
@@ -58,6 +72,11 @@ impl Engine {
         self.absorb_before_writing()?;
         self.render_due()?;
         let mut report = PushReport::default();
+        let failed = |why: HubError| RemoteError::Hub { done: 0, why };
+        if !hub.knows(known.reached).map_err(failed)? {
+            known.start_over()?;
+            report.restarted = true;
+        }
         let offered = self.to_offer(&known, again)?;
         let (mut done, mut batch, mut bytes) = (0, Batch::new(), AROUND_BYTES);
         progress(done, Some(offered.len()));
@@ -68,14 +87,19 @@ impl Engine {
             };
             let line = copy.line();
             if batch.len() == PUSH_EVENTS_MAX || PUSH_BYTES_MAX < bytes + line.len() + 1 {
-                done += offer(&mut known, hub, &batch, (done, &mut report))?;
+                done += offer(remote, &mut known, hub, (&batch, done, &mut report))?;
                 progress(done, Some(offered.len()));
                 (batch, bytes) = (Batch::new(), AROUND_BYTES);
             }
             bytes += line.len() + 1;
-            batch.push((*id, line.into()));
+            batch.push(Offered {
+                id: *id,
+                entry: copy.event.entries().next(),
+                is_quarantined: copy.event.is_quarantined(),
+                line: line.into(),
+            });
         }
-        done += offer(&mut known, hub, &batch, (done, &mut report))?;
+        done += offer(remote, &mut known, hub, (&batch, done, &mut report))?;
         progress(done, Some(offered.len()));
         let told = report.refused.iter().chain(&report.quarantined);
         let now: BTreeSet<EventId> = told.map(|it| it.event).collect();
@@ -103,47 +127,51 @@ impl Engine {
 
 /// Offers one batch and remembers what was answered; returns how many events it had.
 fn offer(
+    remote: &Remote,
     known: &mut Known,
     hub: &mut dyn Hub,
-    batch: &Batch,
-    (done, report): (usize, &mut PushReport),
+    (batch, done, report): (&Batch, usize, &mut PushReport),
 ) -> Result<usize, Error> {
     if batch.is_empty() {
         return Ok(0);
     }
-    let lines: Vec<&str> = batch.iter().map(|(_, line)| &**line).collect();
+    let lines: Vec<&str> = batch.iter().map(|it| &*it.line).collect();
     let failed = |why: HubError| RemoteError::Hub { done, why };
     let pushed = hub.push(&lines).map_err(failed)?;
     if !answers(&pushed, batch) {
         let why = "it answered about other events than were sent";
-        let host = "the hub".to_owned();
-        return Err(failed(HubError::Answer { host, why }).into());
+        let hub = remote.address.origin().to_owned();
+        return Err(failed(HubError::Answer { hub, why }).into());
+    }
+    // Before what it holds: whoever is killed in between offers these once more, and never takes them for safe.
+    if let Some(cursor) = pushed.cursor {
+        known.note_reached(cursor)?;
     }
     let (mut held, mut told) = (Vec::new(), Vec::new());
-    for ((id, line), answered) in batch.iter().zip(pushed.events) {
+    for (it, answered) in batch.iter().zip(pushed.events) {
         let tell = |why| Told {
-            event: *id,
+            event: it.id,
+            entry: it.entry,
             why,
             reason: answered.reason.clone().unwrap_or_default(),
         };
         match answered.verdict {
-            Verdict::Admitted => {
-                report.admitted += 1;
-                held.push((*id, &**line));
-            }
-            Verdict::Known => {
-                report.known += 1;
-                held.push((*id, &**line));
-            }
+            Verdict::Admitted => report.admitted += 1,
+            Verdict::Quarantined if it.is_quarantined => report.admitted += 1,
+            Verdict::Known => report.known += 1,
             Verdict::Quarantined => {
                 report.quarantined.push(tell(Why::Quarantined));
-                told.push((tell(Why::Quarantined), &**line));
+                told.push((tell(Why::Quarantined), &*it.line));
+                continue;
             }
             Verdict::Refused => {
                 report.refused.push(tell(Why::Refused));
-                told.push((tell(Why::Refused), &**line));
+                told.push((tell(Why::Refused), &*it.line));
+                continue;
             }
         }
+        report.set_apart += usize::from(it.is_quarantined);
+        held.push((it.id, &*it.line));
     }
     known.note_held(held.iter().copied())?;
     known.note_told(told.into_iter(), held.iter().map(|(id, _)| *id))?;
@@ -152,8 +180,6 @@ fn offer(
 
 /// Returns whether an answer speaks of the events of a batch, in their order.
 fn answers(pushed: &Pushed, batch: &Batch) -> bool {
-    let same = |(answered, (id, _)): (&ken_remote::wire::Answered, &(EventId, Box<str>))| {
-        answered.id.is_none_or(|it| it == *id)
-    };
+    let same = |(answered, it): (&Answered, &Offered)| answered.id.is_none_or(|id| id == it.id);
     pushed.events.len() == batch.len() && pushed.events.iter().zip(batch).all(same)
 }

@@ -114,6 +114,11 @@ impl Clone {
         lines
     }
 
+    pub(crate) fn line_of(&self, event: EventId) -> String {
+        let is = |line: &String| Recorded::parse(line.as_bytes()).unwrap().event.id == event;
+        self.lines().into_iter().find(is).unwrap()
+    }
+
     pub(crate) fn ids(&self) -> Vec<EventId> {
         let id = |line: &String| Recorded::parse(line.as_bytes()).unwrap().event.id;
         self.lines().iter().map(id).collect()

@@ -126,7 +126,8 @@ fn lines_nobody_could_read_are_asked_for_again_by_a_newer_version() {
     assert!(text.contains(&here), "{text}");
     fs::write(&state, text.replace(&here, r#""unread_by":"0.0.1""#)).unwrap();
     assert_eq!(pull(&mut hub).unwrap().unreadable, 1);
-    assert_eq!(hub.0.pulls, [0, 1, 0]);
+    // The hub is asked for the place that was reached, too: it may have gone back behind it.
+    assert_eq!(hub.0.pulls, [0, 1, 1, 0]);
     assert_eq!(one.ids().len(), 1);
 }
 
@@ -135,7 +136,10 @@ struct Endless;
 
 impl Hub for Endless {
     fn push(&mut self, _: &[&str]) -> Result<Pushed, HubError> {
-        Ok(Pushed { events: Vec::new() })
+        Ok(Pushed {
+            events: Vec::new(),
+            cursor: None,
+        })
     }
 
     fn pull(&mut self, after: Cursor, _: u32) -> Result<Pulled, HubError> {

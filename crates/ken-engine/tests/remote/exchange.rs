@@ -297,6 +297,7 @@ fn an_answer_about_other_events_is_believed_in_nothing() {
             };
             Ok(ken_remote::wire::Pushed {
                 events: vec![answered; lines.len()],
+                cursor: None,
             })
         }
         fn pull(
@@ -321,4 +322,36 @@ fn an_answer_about_other_events_is_believed_in_nothing() {
     assert_eq!(one.engine().remote_standing(&remote).unwrap().waiting, 2);
     let failed = one.engine().pull_events(&remote, &mut Liar, &mut |_, _| {});
     assert!(failed.unwrap_err().to_string().contains("do not go on"));
+}
+
+#[test]
+fn what_was_blanked_behind_the_place_that_was_read_is_blanked_here() {
+    let (one, other) = (Clone::new(1), Clone::new(2));
+    let event = one.add("The staging host is called swordfish-nine");
+    one.add("Charging twice is safe");
+    let mut hub = MemoryHub::default();
+    one.push(&mut hub);
+    assert_eq!(other.pull(&mut hub).new, 2);
+    one.engine()
+        .blank(
+            &event.to_string(),
+            BlankReason::Personal,
+            &"human:ada@example.org".parse().unwrap(),
+        )
+        .unwrap();
+    one.push(&mut hub);
+    let news = hub.pulls.len();
+    let pulled = other.pull(&mut hub);
+    // Only what is behind the place: the order, and the form it left.
+    assert_eq!(hub.pulls[news..], [2]);
+    assert_eq!((pulled.new, pulled.declined.len()), (1, 0));
+    assert_eq!(other.lines(), one.lines());
+    assert!(other.lines().iter().all(|it| !it.contains("swordfish")));
+    // The hub is known to hold it in just this form.
+    let pushes = hub.pushes.len();
+    other.push(&mut hub);
+    one.push(&mut hub);
+    assert_eq!(hub.pushes.len(), pushes);
+    let again = other.pull(&mut hub);
+    assert_eq!((again.new, again.better), (0, 0));
 }

@@ -1,6 +1,7 @@
 //! What git loses, what a hub loses, and what only stands elsewhere.
 
 use ken_engine::remote::Again;
+use ken_testkit::build::Scribe;
 use ken_testkit::memory_hub::MemoryHub;
 
 use crate::clone::Clone;
@@ -100,7 +101,7 @@ fn what_the_hub_lost_too_is_said_once() {
 
 #[test]
 fn a_hub_restored_from_an_older_backup_gets_everything_again() {
-    let (one, other) = (Clone::new(1), Clone::new(2));
+    let (one, other, third) = (Clone::new(1), Clone::new(2), Clone::new(3));
     for n in 0..4 {
         one.add(&format!("Shard {n} is read only"));
     }
@@ -110,30 +111,103 @@ fn a_hub_restored_from_an_older_backup_gets_everything_again() {
     other.pull(&mut hub);
     hub.restore(2);
     // Somebody else wrote to it meanwhile, so that its log is as long as it was.
-    other.add("The queue drops messages");
-    other.try_push(&mut hub, Again::Refused).unwrap();
+    for n in 0..2 {
+        third.add(&format!("The queue {n} drops messages"));
+    }
+    third.try_push(&mut hub, Again::Refused).unwrap();
     for clone in [&one, &other] {
         let pulled = clone.pull(&mut hub);
         assert!(pulled.restarted);
         clone.push(&mut hub);
     }
-    assert_eq!(hub.events().len(), 5);
+    assert_eq!(hub.events().len(), 6);
     one.pull(&mut hub);
     assert_eq!(one.state_hash(), other.state_hash());
     assert!(!one.pull(&mut hub).restarted);
 }
 
 #[test]
-fn offering_everything_again_heals_a_hub_nobody_pulls_from() {
-    let one = Clone::new(1);
+fn a_hub_that_lost_only_what_was_pushed_last_gets_it_back_once() {
+    for pulls_first in [true, false] {
+        let one = Clone::new(1);
+        one.add("Charging twice is safe");
+        let mut hub = MemoryHub::default();
+        one.pull(&mut hub);
+        one.push(&mut hub);
+        one.pull(&mut hub);
+        // As `sync` does: what was pushed lies behind the place that was read.
+        one.add("Retries need a key");
+        one.pull(&mut hub);
+        one.push(&mut hub);
+        hub.restore(1);
+        let pulled = pulls_first.then(|| one.pull(&mut hub));
+        let pushed = one.push(&mut hub);
+        assert_eq!(pulled.is_some_and(|it| it.restarted), pulls_first);
+        assert_eq!(pushed.restarted, !pulls_first);
+        assert_eq!(pushed.admitted, 1);
+        assert_eq!(hub.events().len(), 2);
+        let before = hub.pushes.len();
+        assert!(!one.pull(&mut hub).restarted);
+        assert!(!one.push(&mut hub).restarted);
+        assert_eq!(hub.pushes.len(), before);
+    }
+}
+
+#[test]
+fn a_hub_that_went_back_and_grew_again_is_noticed() {
+    let (one, other) = (Clone::new(1), Clone::new(2));
     one.add("Charging twice is safe");
-    one.add("Retries need a key");
     let mut hub = MemoryHub::default();
     one.push(&mut hub);
+    one.pull(&mut hub);
+    one.add("Retries need a key");
+    one.push(&mut hub);
+    hub.restore(1);
+    for n in 0..3 {
+        other.add(&format!("Shard {n} is read only"));
+    }
+    other.push(&mut hub);
+    assert!(one.pull(&mut hub).restarted);
+    assert_eq!(one.push(&mut hub).admitted, 1);
+    assert_eq!(hub.events().len(), 5);
+}
+
+#[test]
+fn what_the_hub_answered_as_known_is_missed_as_well() {
+    let (one, other) = (Clone::new(1), Clone::new(2));
+    let mut scribe = Scribe::new(3);
+    let shared = [scribe.propose("Charging twice is safe").1];
+    let mut hub = MemoryHub::default();
+    for clone in [&one, &other] {
+        clone.merge_in(&shared);
+        clone.push(&mut hub);
+    }
+    assert_eq!(hub.pushes, [1, 1]);
     hub.restore(0);
+    assert_eq!(other.push(&mut hub).admitted, 1);
+}
+
+#[test]
+fn reading_a_whole_log_tells_what_the_hub_does_not_hold_after_all() {
+    let one = Clone::new(1);
+    one.add("Charging twice is safe");
+    one.commit();
+    one.add("Retries need a key");
+    one.commit();
+    let mut hub = MemoryHub::default();
+    one.push(&mut hub);
+    one.pull(&mut hub);
+    // Something here says that it holds one more, which it never had.
+    let wrong = one.add("The queue drops messages");
+    let mut held = std::fs::read(one.held_file()).unwrap();
+    let line = one.line_of(wrong);
+    held.extend(wrong.to_bytes());
+    held.extend(&blake3::hash(line.as_bytes()).as_bytes()[..8]);
+    std::fs::write(one.held_file(), held).unwrap();
     assert_eq!(one.push(&mut hub).admitted, 0);
-    assert_eq!(
-        one.try_push(&mut hub, Again::Everything).unwrap().admitted,
-        2
-    );
+    one.git(&["stash", "-q", "--include-untracked"]);
+    one.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    one.git(&["stash", "pop", "-q"]);
+    assert_eq!(one.pull(&mut hub).healed.len(), 1);
+    assert_eq!(one.push(&mut hub).admitted, 1);
 }

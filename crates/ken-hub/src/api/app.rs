@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ken_embed::{Embedder, StaticTable};
 use ken_guard::Guard;
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +19,6 @@ use crate::world::World;
 #[derive(Clone, Debug)]
 pub struct App {
     pub database: Database,
-    pub embedder: Arc<dyn Embedder>,
     pub guard: Arc<Guard>,
     pub settings: Arc<Settings>,
     pub metrics: Arc<Metrics>,
@@ -43,12 +41,11 @@ impl App {
         let world = database.world().clone();
         Ok(Self {
             database,
-            embedder: Arc::new(StaticTable::new()),
             guard: Arc::default(),
             metrics: Arc::new(Metrics::new()),
             world,
             identity: Arc::new(identity),
-            load: Arc::new(Load::new(settings.limits)),
+            load: Arc::new(Load::new(settings.limits.fitting(settings.connections))),
             ending: CancellationToken::new(),
             places: Arc::default(),
             watch: Arc::default(),
@@ -62,7 +59,7 @@ impl App {
         House {
             world: self.world.clone(),
             guard: Arc::clone(&self.guard),
-            events_max: self.settings.quotas.events,
+            quotas: self.settings.quotas,
         }
     }
 

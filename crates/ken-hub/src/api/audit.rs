@@ -26,7 +26,7 @@ pub(super) struct AuditLine {
     role: String,
     #[schema(example = "token.created")]
     act: String,
-    /// The id or name of what it was done to.
+    /// The id or name of what it was done to; of a token also its role and actor, of a push how many events.
     subject: String,
 }
 

@@ -29,6 +29,10 @@ pub const DEPTH_MAX: usize = 64;
 #[derive(Debug)]
 pub struct JsonBody<T, const BYTES: usize = BODY_BYTES_MAX>(pub T);
 
+/// A JSON body that may be left out, with its type: nothing is what nothing says otherwise.
+#[derive(Debug)]
+pub struct OptionalBody<T>(pub T);
+
 /// The parameters of the path; what cannot be read names nothing.
 #[derive(Debug)]
 pub struct InPath<T>(pub T);
@@ -47,6 +51,24 @@ where
     async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
         check_type(request.headers())?;
         let bytes = read(request.into_body(), BYTES).await?;
+        parse(&bytes).map(Self)
+    }
+}
+
+impl<S, T> FromRequest<S> for OptionalBody<T>
+where
+    S: Send + Sync,
+    T: DeserializeOwned + Default,
+{
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let bytes = read(body, BODY_BYTES_MAX).await?;
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        check_type(&parts.headers)?;
         parse(&bytes).map(Self)
     }
 }
@@ -79,7 +101,7 @@ where
             let told = error.source().map_or_else(String::new, ToString::to_string);
             Problem::new(
                 Kind::Malformed,
-                format!("the query cannot be read; {told}; see /v1/openapi.json"),
+                format!("the query cannot be read; {}; see /docs", shortened(&told)),
             )
         })?;
         Ok(Self(found))
@@ -127,7 +149,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         match error.classify() {
             Category::Data => {
                 let told = error.to_string();
-                Problem::invalid(format!("{}; see /v1/openapi.json", shortened(&told)))
+                Problem::invalid(format!("{}; see /docs", shortened(&told)))
             }
             Category::Syntax | Category::Eof | Category::Io => Problem::new(
                 Kind::Malformed,
@@ -137,11 +159,16 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     })
 }
 
-/// Characters of a reader's complaint that are told: it may quote the caller.
-const COMPLAINT_CHARS_MAX: usize = 200;
+/// Characters of a reader's complaint that are told: it may quote the caller, and lists every field there is.
+const COMPLAINT_CHARS_MAX: usize = 600;
 
-fn shortened(text: &str) -> String {
-    text.chars().take(COMPLAINT_CHARS_MAX).collect()
+/// Returns a complaint as it is told, cut between words where it is too long.
+pub(crate) fn shortened(text: &str) -> String {
+    let Some((end, _)) = text.char_indices().nth(COMPLAINT_CHARS_MAX) else {
+        return text.to_owned();
+    };
+    let whole = text[..end].rfind(char::is_whitespace).unwrap_or(end);
+    format!("{} …", text[..whole].trim_end())
 }
 
 /// How deeply a text nests, whether it is JSON or not.
@@ -231,6 +258,20 @@ mod tests {
         for (text, deep) in cases {
             assert_eq!(depth(text.as_bytes()), deep, "{text}");
         }
+    }
+
+    #[test]
+    fn a_complaint_is_cut_between_words() {
+        let short = "unknown field `q`, expected `query`";
+        assert_eq!(shortened(short), short);
+        let long = "many `words` in ".repeat(COMPLAINT_CHARS_MAX);
+        let cut = shortened(&long);
+        assert!(cut.chars().count() <= COMPLAINT_CHARS_MAX + 2, "{cut}");
+        let whole = cut.strip_suffix(" …").expect("it says that there was more");
+        assert!(long.starts_with(&format!("{whole} ")), "{whole}");
+        // What has no words is cut where it must be.
+        let solid = "é".repeat(COMPLAINT_CHARS_MAX + 1);
+        assert_eq!(shortened(&solid).chars().count(), COMPLAINT_CHARS_MAX + 2);
     }
 
     #[test]

@@ -107,6 +107,9 @@ pub async fn proven(parts: &mut Parts, app: &App) -> Result<Caller, Problem> {
         return Ok(caller.clone());
     }
     let caller = identify(app, &parts.headers).await?;
+    if let Some(slot) = parts.extensions.get::<Slot>() {
+        slot.belongs_to(caller.organisation);
+    }
     if app.load.known_rate(caller.organisation).is_none() {
         let mut tx = app.database.organisation(caller.organisation).await?;
         let found = tx.organisation().await?;
@@ -212,7 +215,8 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
         .filter(|token| !token.is_empty())
 }
 
-async fn named_workspace(parts: &mut Parts) -> Option<String> {
+/// Returns the workspace the address names, by its name or its id.
+pub(crate) async fn named_workspace(parts: &mut Parts) -> Option<String> {
     let params = parts.extract::<RawPathParams>().await.ok()?;
     let mut found = params.iter().filter(|(name, _)| *name == WORKSPACE);
     found.next().map(|(_, value)| value.to_owned())

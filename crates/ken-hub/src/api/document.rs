@@ -12,6 +12,23 @@ use super::problem::{Kind, MEDIA_TYPE, ProblemBody};
 /// The name of the one way to prove who calls.
 pub(super) const SECURITY: &str = "token";
 
+/// What holds for the whole API.
+const DESCRIPTION: &str = "\
+What an organisation's repositories have learned: events in, entries out. A caller shows a token (`Authorization: Bearer TOKEN`); \
+each operation names the smallest role that may call it (in its `security`): reader, agent, curator or admin. \
+A workspace of somebody else answers exactly as one that is not there.
+
+Every failure is a problem after RFC 9457 (`application/problem+json`): `type` is explained at that address, `detail` says what to do next. \
+Lists are `{\"items\": […], \"next\": …}`: send `next` as `after` for the page behind; it is absent on the last. \
+Times are RFC 3339 in UTC (`2026-11-14T22:51:03.120Z`); in events and entries, which are told as ledgers hold them, `at` may add the counter and the node of a clock (`2026-11-14T22:51:03.120Z/0004/k3f9w2`), and `cited_at` counts seconds since 1970.
+
+Agents speak the Model Context Protocol (streamable HTTP) at `/mcp/WORKSPACE`, with the same token; or at `/mcp` with the header `Ken-Workspace: WORKSPACE`, \
+which a token that reaches one workspace may leave out. `Ken-Run` and `Ken-Session` say what work a call belongs to. \
+The tools are those of `ken mcp` in a repository: `ken_search`, `ken_get`, `ken_record`, `ken_feedback`, `ken_check`.";
+
+/// Operations whose body may be left out.
+const BODY_OPTIONAL: [&str; 3] = ["reject_promotion", "lift_quarantine", "discard_quarantined"];
+
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 
 /// Completes the description that was gathered from the handlers.
@@ -22,7 +39,7 @@ pub(super) fn complete(gathered: &OpenApi) -> Value {
     document["info"] = json!({
         "title": "Ken hub",
         "version": env!("CARGO_PKG_VERSION"),
-        "description": "What an organisation's repositories have learned: events in, entries out. Every failure is a problem after RFC 9457. The roles an operation needs stand in its `security`.",
+        "description": DESCRIPTION,
         "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
     });
     document["components"]["securitySchemes"] = json!({SECURITY: {
@@ -71,6 +88,10 @@ fn complete_operation(path: &str, method: &str, operation: &mut Map<String, Valu
     };
     let has_query = takes(operation);
     let has_body = operation.contains_key("requestBody");
+    let id = operation["operationId"].as_str().unwrap_or_default();
+    if BODY_OPTIONAL.contains(&id) {
+        operation["requestBody"]["required"] = json!(false);
+    }
     let mut kinds = Vec::new();
     if has_query || has_body || posts {
         kinds.push(Kind::Malformed);

@@ -1,7 +1,8 @@
 //! A post that is sent again: the same key and body give the first answer, and nothing happens twice.
 //!
 //! A key is its organisation's. The row is taken before the request is carried out and filled afterwards; whoever comes
-//! in between is told to come again. Only what was done is kept: a refusal quotes its sender, and gives the key back.
+//! in between is told to come again. Only what was done, or may have been, is kept: a refusal quotes its sender, and gives
+//! the key back.
 //! Answers that hold a secret are never kept, only that there was one.
 //!
 //! A process that dies between doing and noting leaves a key that is free again after [`AFTERWARDS`]: what it did may then
@@ -22,7 +23,7 @@ use ken_remote::wire::PUSH_BYTES_MAX;
 use super::App;
 use super::body::read;
 use super::caller::proven;
-use super::problem::{Kind, Problem};
+use super::problem::{Kind, MEDIA_TYPE, Problem, Uncertain};
 use crate::database::{OrganisationTx, millis};
 use crate::identity::{Caller, OrganisationId};
 
@@ -218,7 +219,23 @@ async fn keep(
     let bytes = to_bytes(body, PUSH_BYTES_MAX).await;
     let bytes = bytes.map_err(|error| Problem::failed(&error))?;
     let mut tx = app.database.organisation(organisation).await?;
-    if !head.status.is_success() {
+    if head.extensions.get::<Uncertain>().is_some() {
+        // Whether it was done nobody knows, so it is not done again under this key.
+        let unknown = unknown();
+        let until = app.world.now().plus_millis(KEPT_MS);
+        sqlx::query(
+            "UPDATE ken.idempotency SET status = $3, content_type = $4, body = $5, expires_at = $6
+             WHERE organisation_id = $1 AND key = $2",
+        )
+        .bind(organisation.0)
+        .bind(key)
+        .bind(i16::try_from(unknown.kind().status().as_u16()).unwrap_or(409))
+        .bind(MEDIA_TYPE)
+        .bind(unknown.to_json().to_string().into_bytes())
+        .bind(millis(until))
+        .execute(tx.connection())
+        .await?;
+    } else if !head.status.is_success() {
         sqlx::query("DELETE FROM ken.idempotency WHERE organisation_id = $1 AND key = $2")
             .bind(organisation.0)
             .bind(key)
@@ -247,6 +264,14 @@ async fn keep(
     }
     tx.commit().await?;
     Ok(Response::from_parts(head, Body::from(bytes)))
+}
+
+/// What whoever sends a request again is told whose first try ended nobody knows how.
+fn unknown() -> Problem {
+    Problem::new(
+        Kind::Conflict,
+        "the connection to the database was lost while that request was written, so it may or may not be done; look whether it is, and where it is not send it with a new key",
+    )
 }
 
 fn replayed(status: StatusCode, answer: Option<(String, Vec<u8>)>) -> Result<Response, Problem> {

@@ -17,7 +17,6 @@ mod knowledge;
 pub mod page;
 mod pages;
 pub mod problem;
-mod quota;
 mod tokens;
 mod workspaces;
 
@@ -25,9 +24,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Path;
+use axum::http::Uri;
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Redirect};
 use axum::routing::get;
 use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
@@ -64,15 +64,15 @@ pub fn router(app: App) -> (Router, Arc<Value>) {
 fn described(document: &Value, app: &App) -> Router<App> {
     let json: Arc<str> = document.to_string().into();
     let page: Arc<str> = pages::reference(document).into();
+    let reference = move || async move { pages::html(page.to_string()) };
     let router = Router::new()
         .route(
             "/v1/openapi.json",
             get(move || async move { ([(CONTENT_TYPE, "application/json")], json.to_string()) }),
         )
-        .route(
-            "/docs",
-            get(move || async move { pages::html(page.to_string()) }),
-        )
+        .route("/", get(|| async { Redirect::to("/docs") }))
+        .route("/docs", get(reference.clone()))
+        .route("/docs/", get(reference))
         .route("/docs/style.css", get(pages::style))
         .route("/problems/{kind}", get(explained));
     match resource_metadata(app) {
@@ -107,11 +107,14 @@ async fn explained(kind: Option<Path<String>>) -> impl IntoResponse {
     pages::problem(&slug)
 }
 
-async fn nothing_here() -> Problem {
-    Problem::new(
-        Kind::NotFound,
-        "there is nothing at this address; /docs lists what there is",
-    )
+async fn nothing_here(uri: Uri) -> Problem {
+    let detail = match uri.path() {
+        "/metrics" => {
+            "metrics are told at an address of their own: `ken serve --metrics ADDRESS` names it"
+        }
+        _ => "there is nothing at this address; /docs lists what there is",
+    };
+    Problem::new(Kind::NotFound, detail)
 }
 
 async fn not_that_way() -> Problem {

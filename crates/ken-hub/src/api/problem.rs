@@ -9,12 +9,15 @@ use std::time::Duration;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use ken_remote::wire::problem::{CURSOR_UNKNOWN, QUOTA};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use crate::away::BrokenOff;
 use crate::database::DatabaseError;
 use crate::identity::{IdentityError, KeysError};
+use crate::serve::settings::Beyond;
 use crate::store::StoreError;
 use crate::world;
 
@@ -25,7 +28,7 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 const UNAVAILABLE_RETRY: Duration = Duration::from_secs(2);
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident $status:ident $slug:literal $title:literal $text:literal,)*) => {
+    ($($(#[$doc:meta])* $name:ident $status:ident $slug:tt $title:literal $text:literal,)*) => {
         /// What kind of problem it is. Each has a page of its own below `/problems/`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Kind { $($(#[$doc])* $name,)* }
@@ -72,7 +75,7 @@ kinds! {
     Forbidden FORBIDDEN "forbidden" "your role does not allow this"
         "The token is valid and its role is too small for the request. Each operation in /v1/openapi.json names the role it needs: reader, agent, curator or admin. An admin can make a token with a larger role.",
     /// The organisation has used what it may.
-    Quota FORBIDDEN "quota" "your organisation has reached its quota"
+    Quota FORBIDDEN QUOTA "your organisation has reached its quota"
         "An organisation may have a number of workspaces, and a workspace a number of events. Nothing was changed. Whoever operates the hub can raise the quota.",
     /// There is no such thing, or it is another organisation's.
     NotFound NOT_FOUND "not-found" "there is nothing here"
@@ -84,7 +87,7 @@ kinds! {
     Conflict CONFLICT "conflict" "that contradicts what is there"
         "What was asked for does not fit what the hub has at present. The detail says what stands against it.",
     /// A cursor from another history.
-    CursorUnknown CONFLICT "cursor-unknown" "the hub does not know that place"
+    CursorUnknown CONFLICT CURSOR_UNKNOWN "the hub does not know that place"
         "The cursor names an event that does not stand there, because the hub was restored from an older backup or the cursor is another workspace's. Start at cursor 0 again, and push what the hub lacks; what it has already is answered as known.",
     /// The body is too long.
     TooLarge PAYLOAD_TOO_LARGE "too-large" "the request is too long"
@@ -125,12 +128,18 @@ impl Kind {
 pub struct Problem {
     kind: Kind,
     detail: String,
-    instance: Option<String>,
+    failed: Option<Box<Failed>>,
     more: Map<String, Value>,
     retry: Option<Duration>,
     /// What `WWW-Authenticate` says.
-    challenge: Option<String>,
+    challenge: Option<Box<str>>,
+    /// Nobody knows whether what was asked is done.
+    uncertain: Option<Uncertain>,
 }
+
+/// On an answer: nobody knows whether what was asked is done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Uncertain;
 
 /// A problem as it is written (RFC 9457); further members belong to its type.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -159,10 +168,11 @@ impl Problem {
         Self {
             kind,
             detail: detail.into(),
-            instance: None,
+            failed: None,
             more: Map::new(),
             retry: None,
             challenge: None,
+            uncertain: None,
         }
     }
 
@@ -183,7 +193,7 @@ impl Problem {
     /// Somebody shows no token, or one that is worth nothing.
     pub(crate) fn unauthenticated(detail: impl Into<String>, challenge: String) -> Self {
         Self {
-            challenge: Some(challenge),
+            challenge: Some(challenge.into()),
             ..Self::new(Kind::Unauthenticated, detail)
         }
     }
@@ -221,7 +231,10 @@ impl Problem {
             )
         };
         Self {
-            instance: Some(format!("urn:uuid:{id}")),
+            failed: Some(Box::new(Failed {
+                instance: format!("urn:uuid:{id}"),
+                cause: sort(error),
+            })),
             ..told
         }
     }
@@ -252,7 +265,8 @@ impl Problem {
         &self.detail
     }
 
-    fn to_json(&self) -> Value {
+    /// Returns it as it is written.
+    pub(super) fn to_json(&self) -> Value {
         let status = self.kind.status().as_u16();
         let mut members = json!({
             "type": format!("/problems/{}", self.kind.slug()),
@@ -261,12 +275,57 @@ impl Problem {
             "detail": self.detail,
         });
         if let Some(members) = members.as_object_mut() {
-            if let Some(instance) = &self.instance {
-                members.insert("instance".to_owned(), json!(instance));
+            if let Some(failed) = &self.failed {
+                members.insert("instance".to_owned(), json!(failed.instance));
             }
             members.extend(self.more.clone());
         }
         members
+    }
+}
+
+/// What the log is told of a problem: words of ours and an id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    pub slug: &'static str,
+    pub failed: Option<Box<Failed>>,
+}
+
+/// A failure of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// Under which id the log says more.
+    pub instance: String,
+    /// What failed, in words of ours; no part of the answer.
+    pub cause: String,
+}
+
+/// Says what failed without quoting it: what a database says may hold what somebody sent.
+fn sort(error: &(dyn Error + 'static)) -> String {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<sqlx::Error>() {
+            return sort_sql(error);
+        }
+        next = error.source();
+    }
+    "inside the hub".to_owned()
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "not our enum; whatever is not named is the driver's"
+)]
+fn sort_sql(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(error) => {
+            let code = error.code();
+            format!("PostgreSQL {}", code.as_deref().unwrap_or("without a code"))
+        }
+        sqlx::Error::PoolTimedOut => "no connection to the database was free in time".to_owned(),
+        sqlx::Error::PoolClosed => "the connections to the database are closed".to_owned(),
+        sqlx::Error::Io(error) => format!("connection to the database: {}", error.kind()),
+        _ => "the database's driver".to_owned(),
     }
 }
 
@@ -318,6 +377,12 @@ fn is_passing_sql(error: &sqlx::Error) -> bool {
     }
 }
 
+impl From<BrokenOff> for Problem {
+    fn from(error: BrokenOff) -> Self {
+        Self::failed(&error)
+    }
+}
+
 impl From<sqlx::Error> for Problem {
     fn from(error: sqlx::Error) -> Self {
         Self::failed(&error)
@@ -329,18 +394,23 @@ impl From<DatabaseError> for Problem {
         if matches!(error, DatabaseError::NoWorkspace) {
             return Self::not_found("workspace");
         }
+        if matches!(error, DatabaseError::NameIsId) {
+            return Self::invalid(error.to_string());
+        }
         if matches!(error, DatabaseError::Warming) {
             return Self::unavailable(error.to_string(), UNAVAILABLE_RETRY);
         }
         let told = Self::failed(&error);
         match error {
             DatabaseError::Uncertain(_) => Self {
-                detail: "the connection was lost while this was being written, so it may or may not be done; send the same again, nothing is done twice where an event or an idempotency key names it".to_owned(),
+                detail: "the connection was lost while this was being written, so it may or may not be done; a push may be sent again, nothing of it is done twice; look for anything else first".to_owned(),
+                uncertain: Some(Uncertain),
                 kind: Kind::Unavailable,
                 retry: Some(UNAVAILABLE_RETRY),
                 ..told
             },
             DatabaseError::NoWorkspace
+            | DatabaseError::NameIsId
             | DatabaseError::Warming
             | DatabaseError::Address(_)
             | DatabaseError::Connect(_)
@@ -365,8 +435,14 @@ impl From<StoreError> for Problem {
                 Kind::CursorUnknown,
                 "this hub has no such place in its log; start at cursor 0 again and push what it lacks",
             ),
-            error @ (StoreError::Damaged(_) | StoreError::Stopped) => Self::failed(&error),
+            error @ (StoreError::Damaged(_) | StoreError::BrokenOff(_)) => Self::failed(&error),
         }
+    }
+}
+
+impl From<Beyond> for Problem {
+    fn from(beyond: Beyond) -> Self {
+        Self::new(Kind::Quota, beyond.to_string())
     }
 }
 
@@ -391,6 +467,13 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = self.to_json().to_string();
         let mut response = (self.kind.status(), body).into_response();
+        if let Some(uncertain) = self.uncertain {
+            response.extensions_mut().insert(uncertain);
+        }
+        response.extensions_mut().insert(Trouble {
+            slug: self.kind.slug(),
+            failed: self.failed,
+        });
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

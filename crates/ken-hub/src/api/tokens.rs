@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use ken_core::actor::{Actor, Role as ActorRole};
-use ken_core::time::{DAY_MS, Timestamp};
+use ken_core::actor::Actor;
+use ken_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -14,20 +14,12 @@ use uuid::Uuid;
 
 use super::App;
 use super::body::{InPath, InQuery, JsonBody};
-use super::caller::{Administers, As, names_a_workspace};
+use super::caller::{Administers, As};
 use super::idempotency::NotKept;
 use super::page::{Page, Paging};
-use super::problem::{Kind, Problem};
-use super::quota;
-use crate::database::OrganisationTx;
+use super::problem::Problem;
 use crate::identity::audit::Act;
-use crate::identity::{Role, Secret, WorkspaceId, tokens};
-
-/// Days a token may last.
-const DAYS_MAX: u16 = 366;
-
-/// Days a token lasts where nothing is said.
-const DAYS: u16 = 90;
+use crate::identity::{Role, WorkspaceId, tokens};
 
 /// A token, without its secret.
 #[derive(Debug, Serialize, ToSchema)]
@@ -36,7 +28,7 @@ pub(super) struct Token {
     id: String,
     /// What people call it.
     name: String,
-    /// In whose name it writes.
+    /// In whose name it acts.
     #[schema(example = "agent:ci-reviewer")]
     actor: String,
     role: RoleName,
@@ -72,8 +64,8 @@ pub(super) struct NewToken {
     #[schema(min_length = 1, max_length = 128)]
     name: String,
     role: RoleName,
-    /// In whose name it writes; an agent of the token's name without. Readers and agents are never persons, curators and
-    /// admins never agents.
+    /// In whose name it acts; an agent of the token's name without. Agents are never persons, curators and admins never
+    /// agents; a person may have a token that only reads.
     #[schema(pattern = r"^(human|agent|ci|import|peer):\S{1,128}$")]
     actor: Option<String>,
     /// Names or ids of the workspaces it reaches; all without.
@@ -170,34 +162,18 @@ async fn create_token(
     JsonBody(new): JsonBody<NewToken>,
 ) -> Result<Response, Problem> {
     let caller = it.caller;
-    let now = app.world.now();
-    let days = new.expires_in_days.unwrap_or(DAYS);
-    if !(1..=DAYS_MAX).contains(&days) {
-        let told = format!("`expires_in_days` is a number from 1 to {DAYS_MAX}");
-        return Err(Problem::invalid(told));
-    }
-    let name = checked_name(&new.name)?;
-    let role = Role::from(new.role);
-    let actor = actor(new.actor.as_deref(), &name, role)?;
-    let mut tx = app.database.organisation(caller.organisation).await?;
-    let workspaces = match &new.workspaces {
-        None => None,
-        Some(named) => Some(find(&mut tx, named).await?),
-    };
-    let max = app.settings.quotas.tokens;
-    quota::refuse_beyond("tokens", tokens::live(&mut tx, now).await? + 1, max)?;
-    let token = tokens::Token {
-        id: app.world.uuid(),
-        name,
+    let actor = new.actor.as_deref().map(str::parse::<Actor>).transpose();
+    let actor = actor.map_err(|error| Problem::invalid(error.to_string()))?;
+    let wish = tokens::NewToken {
+        name: Some(new.name),
+        role: new.role.into(),
         actor,
-        role,
-        workspaces,
-        created_at: now,
-        expires_at: Some(now.plus_millis(u64::from(days) * DAY_MS)),
-        revoked_at: None,
+        workspaces: new.workspaces,
+        days: new.expires_in_days.unwrap_or(tokens::DAYS),
     };
-    let secret = Secret::generate();
-    tokens::create(&mut tx, &token, &secret).await?;
+    let mut tx = app.database.organisation(caller.organisation).await?;
+    let max = app.settings.quotas.tokens;
+    let (token, secret) = tokens::make(&mut tx, wish, max).await?;
     tx.audit(&caller, Act::TokenCreated, &token).await?;
     tx.commit().await?;
     let told = MadeToken {
@@ -229,84 +205,19 @@ async fn revoke_token(
     Ok(Json(Token::told(&token)))
 }
 
-fn checked_name(name: &str) -> Result<String, Problem> {
-    let name = name.trim();
-    let count = name.chars().count();
-    if count == 0 || tokens::NAME_CHARS_MAX < count || name.chars().any(char::is_control) {
-        let max = tokens::NAME_CHARS_MAX;
-        let told = format!("a token's name has 1 to {max} visible characters");
-        return Err(Problem::invalid(told));
-    }
-    Ok(name.to_owned())
-}
-
-/// Decides in whose name a token writes: an agent's must never read as a person's, nor the other way round.
-fn actor(named: Option<&str>, name: &str, role: Role) -> Result<Actor, Problem> {
-    let actor: Actor = match named {
-        None => match role {
-            Role::Reader | Role::Agent => Actor::from_claim(ActorRole::Agent, name),
-            Role::Curator | Role::Admin => {
-                return Err(Problem::invalid(
-                    "say in whose name a curator or admin acts: `actor` such as human:ada@example.org or ci:main",
-                ));
-            }
-        },
-        Some(named) => named
-            .parse()
-            .map_err(|error: ken_core::actor::ActorError| Problem::invalid(error.to_string()))?,
-    };
-    let fits = role.fits(&actor);
-    fits.map_err(|misfit| Problem::invalid(misfit.to_string()))?;
-    Ok(actor)
-}
-
-async fn find(tx: &mut OrganisationTx, named: &[String]) -> Result<Vec<WorkspaceId>, Problem> {
-    if named.is_empty() || tokens::WORKSPACES_MAX < named.len() {
-        let max = tokens::WORKSPACES_MAX;
-        let told =
-            format!("a token names 1 to {max} workspaces, or none at all to reach every one");
-        return Err(Problem::invalid(told));
-    }
-    let mut found = Vec::with_capacity(named.len());
-    for (n, name) in named.iter().enumerate() {
-        let row = match names_a_workspace(name) {
-            true => tx.workspace(name).await?,
-            false => None,
-        };
-        let row = row.ok_or_else(|| {
-            Problem::new(
-                Kind::Invalid,
-                format!("`workspaces`, {n}: there is no such workspace"),
-            )
-        })?;
-        if !found.contains(&row.id) {
-            found.push(row.id);
-        }
-    }
-    Ok(found)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn agents_are_never_persons_and_curators_never_agents() {
-        let cases = [
-            (None, Role::Agent, Some("agent:night-build")),
-            (None, Role::Curator, None),
-            (Some("human:ada"), Role::Agent, None),
-            (Some("human:ada"), Role::Reader, None),
-            (Some("human:ada"), Role::Curator, Some("human:ada")),
-            (Some("agent:x"), Role::Curator, None),
-            (Some("agent:x"), Role::Admin, None),
-            (Some("ci:main"), Role::Curator, Some("ci:main")),
-            (Some("nobody"), Role::Agent, None),
-        ];
-        for (named, role, made) in cases {
-            let found = actor(named, "night build", role).ok();
-            let found = found.map(|it| it.to_string());
-            assert_eq!(found.as_deref(), made, "{named:?} {role}");
+impl From<tokens::NewTokenError> for Problem {
+    fn from(error: tokens::NewTokenError) -> Self {
+        use tokens::NewTokenError;
+        match error {
+            NewTokenError::Name
+            | NewTokenError::Days
+            | NewTokenError::NoActor
+            | NewTokenError::Misfit(_)
+            | NewTokenError::Workspaces
+            | NewTokenError::NoWorkspace(_) => Self::invalid(error.to_string()),
+            NewTokenError::Beyond(beyond) => beyond.into(),
+            NewTokenError::Identity(error) => error.into(),
+            NewTokenError::Database(error) => error.into(),
         }
     }
 }

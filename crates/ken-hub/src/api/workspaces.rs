@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use uuid::Uuid;
 
 use super::App;
 use super::body::{InQuery, JsonBody};
@@ -121,13 +120,9 @@ async fn create_workspace(
         let error: crate::database::NameError = error;
         Problem::invalid(error.to_string())
     })?;
-    if Uuid::try_parse(name.as_str()).is_ok() {
-        return Err(Problem::invalid(
-            "a name that reads as an id would stand for two workspaces; choose another",
-        ));
-    }
     let mut tx = app.database.organisation(it.caller.organisation).await?;
-    super::quota::workspaces(&app, &mut tx).await?;
+    let max = app.settings.quotas.workspaces;
+    tx.room_for_workspace(max).await??;
     let Some(id) = tx.create_workspace(&name).await? else {
         return Err(Problem::new(
             Kind::Conflict,

@@ -1,26 +1,18 @@
 //! Which organisations and workspaces there are, and who did what to them.
 
 use std::fmt;
-use std::str::FromStr;
 
 use ken_core::time::Timestamp;
+use ken_remote::name::{Name, NameError};
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row as _};
+use sqlx::{Connection as _, PgConnection, Row as _};
 use uuid::Uuid;
 
-use super::{Database, DatabaseError, OrganisationTx, Tenant};
+use super::{Database, DatabaseError, OrganisationTx, Settings, Tenant};
 use crate::identity::audit::{Act, Who};
 use crate::identity::{OrganisationId, Role, WorkspaceId};
+use crate::serve::settings::Beyond;
 use crate::world::uuid_at;
-
-/// What an organisation or a workspace is called: `[a-z0-9][a-z0-9._-]{0,62}`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name(String);
-
-/// A text that is no name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a name: up to 63 of a-z, 0-9, `.`, `_` and `-`, a letter or digit first")]
-pub struct NameError(String);
 
 /// An organisation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +33,23 @@ pub struct Quotas {
     pub requests_per_minute: Option<u64>,
 }
 
+/// As the audit log has it: what the organisation's row says, the hub's defaults where it says nothing.
+impl fmt::Display for Quotas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [
+            ("workspaces", self.workspaces_max),
+            ("events", self.events_max),
+            ("bytes", self.bytes_max),
+            ("requests-per-minute", self.requests_per_minute),
+        ];
+        let said = all.map(|(what, max)| match max {
+            Some(max) => format!("{what} {max}"),
+            None => format!("{what} default"),
+        });
+        f.write_str(&said.join(", "))
+    }
+}
+
 /// A workspace, and how much it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkspaceRow {
@@ -58,6 +67,26 @@ pub struct WorkspaceRow {
     pub is_warm: bool,
 }
 
+/// How much a workspace holds, and how much its organisation's own row lets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    pub events: u64,
+    /// Bytes of the events' lines.
+    pub bytes: u64,
+    pub events_max: Option<u64>,
+    pub bytes_max: Option<u64>,
+}
+
+/// An organisation as whoever owns the database sees it: its name and its size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrganisationRow {
+    pub id: OrganisationId,
+    pub name: Name,
+    pub created_at: Timestamp,
+    pub workspaces: u64,
+    pub events: u64,
+}
+
 /// One line of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Audited {
@@ -69,44 +98,48 @@ pub struct Audited {
     pub subject: String,
 }
 
-impl Name {
-    /// Characters a name may have.
-    pub const CHARS_MAX: usize = 63;
-
-    /// Returns the text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl FromStr for Name {
-    type Err = NameError;
-
-    fn from_str(text: &str) -> Result<Self, NameError> {
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let first = text.bytes().next().is_some_and(plain);
-        let rest = text
-            .bytes()
-            .all(|byte| plain(byte) || b"._-".contains(&byte));
-        if first && rest && text.len() <= Self::CHARS_MAX {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(NameError(text.to_owned()))
-        }
-    }
-}
-
 const WORKSPACE_COLUMNS: &str =
     "organisation_id, id, name, created_at, head, events, bytes, appended_at, folded IS NOT NULL";
 
 impl Database {
+    /// Returns every organisation, by name. Only the owner of the tables may see which there are, so it connects as that.
+    pub async fn organisations(owner_url: &str) -> Result<Vec<OrganisationRow>, DatabaseError> {
+        let options = Settings::new(owner_url).owner_options()?;
+        let connecting = PgConnection::connect_with(&options);
+        let mut connection = connecting.await.map_err(DatabaseError::Connect)?;
+        let query =
+            "SELECT o.id, o.name, o.created_at, count(w.id), coalesce(sum(w.events), 0)::bigint
+             FROM ken.organisations o LEFT JOIN ken.workspaces w ON w.organisation_id = o.id
+             GROUP BY o.id ORDER BY o.name";
+        let rows = sqlx::query(query).fetch_all(&mut connection).await?;
+        let _ = connection.close().await;
+        let read = |row: &PgRow| {
+            let count = |at: usize| row.try_get::<i64, _>(at).map(i64::unsigned_abs);
+            Ok(OrganisationRow {
+                id: OrganisationId(row.try_get(0)?),
+                name: name(row, 1)?,
+                created_at: timestamp(row.try_get(2)?),
+                workspaces: count(3)?,
+                events: count(4)?,
+            })
+        };
+        rows.iter().map(read).collect()
+    }
+
+    /// Finds the organisation of that name, before anybody is proven to belong to it.
+    pub async fn organisation_named(
+        &self,
+        name: &Name,
+    ) -> Result<Option<OrganisationId>, DatabaseError> {
+        let mut taken = self.pool().take_alive().await?;
+        let found: Option<Uuid> = sqlx::query_scalar("SELECT ken.organisation_named($1)")
+            .bind(name.as_str())
+            .fetch_one(taken.connection())
+            .await?;
+        taken.give_back();
+        Ok(found.map(OrganisationId))
+    }
+
     /// Makes an organisation; returns nothing if there is one of that name.
     pub async fn create_organisation(
         &self,
@@ -175,11 +208,39 @@ impl OrganisationTx {
         Ok(())
     }
 
+    /// Refuses one more workspace where the organisation has as many as it may: `max`, where its row says nothing else.
+    ///
+    /// Takes the organisation's row, so that two cannot both take the last place.
+    pub async fn room_for_workspace(
+        &mut self,
+        max: u64,
+    ) -> Result<Result<(), Beyond>, DatabaseError> {
+        let id = self.id();
+        let query = "SELECT workspaces_max FROM ken.organisations WHERE id = $1 FOR NO KEY UPDATE";
+        let own: Option<(Option<i64>,)> = sqlx::query_as(query)
+            .bind(id.0)
+            .fetch_optional(self.connection())
+            .await?;
+        let query = "SELECT count(*) FROM ken.workspaces WHERE organisation_id = $1";
+        let count: i64 = sqlx::query_scalar(query)
+            .bind(id.0)
+            .fetch_one(self.connection())
+            .await?;
+        let own = own.and_then(|(max,)| max).map(i64::unsigned_abs);
+        let wanted = count.unsigned_abs() + 1;
+        Ok(Beyond::check("workspaces", wanted, own.unwrap_or(max)))
+    }
+
     /// Makes a workspace; returns nothing if there is one of that name.
+    ///
+    /// A name that reads as an id would stand for two workspaces, and is [refused](DatabaseError::NameIsId).
     pub async fn create_workspace(
         &mut self,
         name: &Name,
     ) -> Result<Option<WorkspaceId>, DatabaseError> {
+        if Uuid::try_parse(name.as_str()).is_ok() {
+            return Err(DatabaseError::NameIsId);
+        }
         let (organisation, now) = (self.id(), self.now());
         let id = WorkspaceId(uuid_at(now));
         let made = sqlx::query(
@@ -268,6 +329,37 @@ impl Tenant {
             .fetch_one(self.connection())
             .await?;
         workspace_row(&row)
+    }
+
+    /// Returns how many entries follow from the workspace's log.
+    pub async fn count_entries(&mut self) -> Result<u64, DatabaseError> {
+        let key = self.key();
+        let query = "SELECT count(*) FROM ken.entries WHERE workspace_id = $1";
+        let count: i64 = sqlx::query_scalar(query)
+            .bind(key)
+            .fetch_one(self.reading())
+            .await?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// Returns how much the workspace holds, and how much its organisation's row lets it.
+    pub async fn room(&mut self) -> Result<Room, DatabaseError> {
+        let query = "SELECT w.events, w.bytes, o.events_max, o.bytes_max FROM ken.workspaces w
+             JOIN ken.organisations o ON o.id = w.organisation_id
+             WHERE w.organisation_id = $1 AND w.id = $2";
+        let (organisation, workspace) = (self.organisation(), self.workspace_id());
+        let (events, bytes, events_max, bytes_max): (i64, i64, Option<i64>, Option<i64>) =
+            sqlx::query_as(query)
+                .bind(organisation.0)
+                .bind(workspace.0)
+                .fetch_one(self.reading())
+                .await?;
+        Ok(Room {
+            events: events.unsigned_abs(),
+            bytes: bytes.unsigned_abs(),
+            events_max: events_max.map(i64::unsigned_abs),
+            bytes_max: bytes_max.map(i64::unsigned_abs),
+        })
     }
 
     /// Notes an act that concerns this workspace.
@@ -395,23 +487,4 @@ pub(crate) fn timestamp(millis: i64) -> Timestamp {
 /// Returns `text` as PostgreSQL takes it: no text there has the character with the number 0.
 pub(crate) fn without_nul(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_what_the_table_takes() {
-        let long = "a".repeat(Name::CHARS_MAX);
-        for text in ["a", "0", "payments", "a.b_c-d", &long] {
-            assert!(text.parse::<Name>().is_ok(), "{text}");
-        }
-        let longer = format!("{long}a");
-        for text in [
-            "", "-a", ".a", "A", "a b", "a/b", "ä", "a\0", "a\n", &longer,
-        ] {
-            assert!(text.parse::<Name>().is_err(), "{text:?}");
-        }
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! What was run is kept with a digest of its text, so that a file edited afterwards is noticed and not believed.
 
-use sqlx::{AssertSqlSafe, PgConnection, PgPool, Row as _};
+use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use super::DatabaseError;
 use crate::world::now;
@@ -111,9 +111,9 @@ async fn step(
 }
 
 /// Refuses a database that is not exactly at this build's version.
-pub(super) async fn check(pool: &PgPool) -> Result<(), DatabaseError> {
+pub(super) async fn check(connection: &mut PgConnection) -> Result<(), DatabaseError> {
     let rows = sqlx::query("SELECT digest FROM ken.migrations ORDER BY version")
-        .fetch_all(pool)
+        .fetch_all(connection)
         .await;
     let rows = match rows {
         Err(sqlx::Error::Database(said)) if is_missing(said.code().as_deref()) => Vec::new(),

@@ -6,21 +6,25 @@
 //! Invariant: the role the hub works with neither owns a table nor bypasses a policy; [`Database::connect`] refuses any other.
 
 mod directory;
+mod error;
 mod migrate;
+mod pool;
 mod settings;
 mod tenant;
 mod transaction;
 mod warming;
 
-use sqlx::postgres::PgPoolOptions;
-use sqlx::{Connection as _, PgConnection, PgPool, Row as _};
+use sqlx::{Connection as _, PgConnection, Row as _};
 
 use crate::identity::{OrganisationId, WorkspaceId};
 use crate::world::World;
 
-pub use directory::{Audited, Name, NameError, Organisation, Quotas, WorkspaceRow};
+pub use directory::{Audited, Organisation, OrganisationRow, Quotas, Room, WorkspaceRow};
 pub(crate) use directory::{millis, timestamp, without_nul};
+pub use error::{DatabaseError, causes};
+pub use ken_remote::name::{Name, NameError};
 pub use migrate::{MIGRATIONS, Migration};
+pub use pool::{Pool, Taken};
 pub use settings::Settings;
 pub use tenant::{OrganisationTx, Tenant};
 use warming::Warming;
@@ -31,84 +35,35 @@ pub const ROLE: &str = "ken_app";
 /// The database, by a pool of connections that run as [`ROLE`].
 #[derive(Clone, Debug)]
 pub struct Database {
-    pool: PgPool,
+    pool: Pool,
     /// Whose clock every transaction is told the time by.
     world: World,
     /// Workspaces this process brings back at the moment.
     warming: Warming,
-}
-
-/// Why the database could not be used.
-#[derive(Debug, thiserror::Error)]
-pub enum DatabaseError {
-    #[error("the database's address cannot be read: begin it with postgres://")]
-    Address(#[source] sqlx::Error),
-    #[error("cannot connect to the database")]
-    Connect(#[source] sqlx::Error),
-    #[error("the database answered with an error")]
-    Query(#[from] sqlx::Error),
-    #[error(
-        "role `{role}` is not held back by row-level security ({why}): connect as a role that may `SET ROLE {ROLE}`"
-    )]
-    Role { role: String, why: &'static str },
-    #[error(
-        "cannot become role `{ROLE}`: run `ken hub migrate` first, then `GRANT {ROLE} TO` the role the hub connects as"
-    )]
-    NoRole(#[source] sqlx::Error),
-    #[error("the database is at version {found}, this hub needs {wanted}: run `ken hub migrate`")]
-    Behind { found: i32, wanted: i32 },
-    #[error("the database is at version {found}, this hub knows up to {known}: upgrade the hub")]
-    Ahead { found: i32, known: i32 },
-    #[error(
-        "migration `{name}` was run with another text than this build has: the build is not the one it claims to be, or a file was edited"
-    )]
-    Edited { name: &'static str },
-    #[error("migration `{name}` failed; nothing of it was kept")]
-    Migration {
-        name: &'static str,
-        source: sqlx::Error,
-    },
-    #[error(
-        "the connection was lost while the change was being kept: whether it was is not known, so send it again"
-    )]
-    Uncertain(#[source] sqlx::Error),
-    #[error("the organisation has no such workspace")]
-    NoWorkspace,
-    #[error("the workspace was put away and is being brought back: ask again shortly")]
-    Warming,
-    #[error("cannot bring back the entries of a workspace that was evicted")]
-    Rebuild(#[source] Box<crate::store::StoreError>),
-    #[error("what is stored cannot be read: {0}")]
-    Damaged(String),
+    /// The role the address names, where that one could see every tenant.
+    overseer: Option<String>,
 }
 
 impl Database {
     /// Connects, and refuses a database that is not at this build's version or a role that could see every tenant.
     pub async fn connect(settings: &Settings) -> Result<Self, DatabaseError> {
         let options = settings.options()?;
-        // Once by hand: a pool only says that it waited in vain.
+        // Once by hand: whatever is wrong is said before anybody asks anything.
         let connecting = PgConnection::connect_with(&options);
         let mut first = connecting.await.map_err(DatabaseError::Connect)?;
         let taken = take_role(&mut first).await;
         taken.map_err(DatabaseError::NoRole)?;
+        let overseer = check_role(&mut first).await?;
+        migrate::check(&mut first).await?;
         let _ = first.close().await;
-        let pool = PgPoolOptions::new()
-            .max_connections(settings.connections_max)
-            .acquire_timeout(settings.acquire_timeout)
-            // Every transaction is begun anew where its connection turns out to be dead.
-            .test_before_acquire(false)
-            .after_connect(|connection, _| Box::pin(take_role(connection)))
-            .connect_with(options)
-            .await
-            .map_err(DatabaseError::Connect)?;
-        let database = Self {
+        let (max, patience) = (settings.connections_max, settings.acquire_timeout);
+        let pool = Pool::new(options, max, patience);
+        Ok(Self {
             pool,
             world: World::default(),
-            warming: Warming::default(),
-        };
-        database.check_role().await?;
-        migrate::check(&database.pool).await?;
-        Ok(database)
+            warming: Warming::new(settings.connections_max),
+            overseer,
+        })
     }
 
     /// Returns the same database with another clock.
@@ -146,7 +101,7 @@ impl Database {
 
     /// Returns the pool, for questions that belong to no tenant.
     #[must_use]
-    pub fn pool(&self) -> &PgPool {
+    pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
@@ -174,29 +129,39 @@ impl Database {
         OrganisationTx::begin(self, id).await
     }
 
-    async fn check_role(&self) -> Result<(), DatabaseError> {
-        let query = "SELECT rolname::text, rolsuper, rolbypassrls, EXISTS (
-                SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-                WHERE nspname = 'ken' AND relowner = pg_roles.oid)
-             FROM pg_roles WHERE rolname = current_user";
-        let row = sqlx::query(query).fetch_one(&self.pool).await?;
-        let role: String = row.try_get(0)?;
-        let reasons = [
-            "it is a superuser",
-            "it has BYPASSRLS",
-            "it owns the tables",
-        ];
-        for (at, why) in reasons.into_iter().enumerate() {
-            if row.try_get(at + 1)? {
-                return Err(DatabaseError::Role { role, why });
-            }
-        }
-        Ok(())
+    /// Returns the role the hub logs in as, where nothing but [`ROLE`], taken on every connection, keeps it from seeing
+    /// every tenant: a superuser, or one that bypasses policies.
+    #[must_use]
+    pub fn overseer(&self) -> Option<&str> {
+        self.overseer.as_deref()
     }
+}
+
+/// Refuses a role that could see every tenant; returns the one that logs in, where that one could.
+async fn check_role(connection: &mut PgConnection) -> Result<Option<String>, DatabaseError> {
+    let query = "SELECT rolname::text, rolsuper, rolbypassrls, EXISTS (
+            SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+            WHERE nspname = 'ken' AND relowner = pg_roles.oid)
+         FROM pg_roles WHERE rolname = current_user";
+    let row = sqlx::query(query).fetch_one(&mut *connection).await?;
+    let role: String = row.try_get(0)?;
+    let reasons = [
+        "it is a superuser",
+        "it has BYPASSRLS",
+        "it owns the tables",
+    ];
+    for (at, why) in reasons.into_iter().enumerate() {
+        if row.try_get(at + 1)? {
+            return Err(DatabaseError::Role { role, why });
+        }
+    }
+    let query = "SELECT rolname::text FROM pg_roles
+         WHERE rolname = session_user AND (rolsuper OR rolbypassrls)";
+    Ok(sqlx::query_scalar(query).fetch_optional(connection).await?)
 }
 
 /// Makes a new connection run as [`ROLE`].
 async fn take_role(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    let set = "SET ROLE ken_app";
+    let set = sqlx::AssertSqlSafe(format!("SET ROLE {ROLE}"));
     sqlx::raw_sql(set).execute(connection).await.map(|_| ())
 }

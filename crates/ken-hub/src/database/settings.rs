@@ -7,9 +7,6 @@ use sqlx::postgres::PgConnectOptions;
 
 use super::DatabaseError;
 
-/// Connections a process keeps; two for each processor of a common database server.
-const CONNECTIONS_MAX: u32 = 16;
-
 /// How long a request waits for a free connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -51,12 +48,15 @@ impl std::fmt::Debug for Settings {
 }
 
 impl Settings {
+    /// Connections a process keeps where nothing else is said; two for each processor of a common database server.
+    pub const CONNECTIONS: u32 = 16;
+
     /// Returns what suits most hubs.
     #[must_use]
     pub fn new(url: &str) -> Self {
         Self {
             url: url.to_owned(),
-            connections_max: CONNECTIONS_MAX,
+            connections_max: Self::CONNECTIONS,
             acquire_timeout: ACQUIRE_TIMEOUT,
             statement_timeout: STATEMENT_TIMEOUT,
             lock_timeout: LOCK_TIMEOUT,
@@ -86,6 +86,14 @@ impl Settings {
 
     /// Returns the options of the owner, whose statements may take as long as they must.
     pub(super) fn owner_options(&self) -> Result<PgConnectOptions, DatabaseError> {
+        // The driver takes any word before the colon for its own.
+        let is_ours = ["postgres://", "postgresql://"]
+            .iter()
+            .any(|it| self.url.starts_with(it));
+        if !is_ours {
+            let why = sqlx::Error::Configuration("it begins otherwise".into());
+            return Err(DatabaseError::Address(why));
+        }
         let options = PgConnectOptions::from_str(&self.url).map_err(DatabaseError::Address)?;
         // Ending a transaction that was not begun is how one makes sure, not something to be warned about.
         Ok(options

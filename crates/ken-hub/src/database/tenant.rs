@@ -1,7 +1,8 @@
 //! Transactions that see one tenant.
 
 use ken_core::time::Timestamp;
-use sqlx::{PgConnection, Row as _};
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 use uuid::Uuid;
 
 use super::transaction::Transaction;
@@ -23,6 +24,15 @@ pub struct Tenant {
     now: Timestamp,
     /// Whether there may be something to be kept.
     wrote: bool,
+    /// What was answered to a question the first message asked already; stale as soon as anything is written.
+    foreseen: Option<Foreseen>,
+}
+
+/// A question that was asked before anybody needed the answer.
+#[derive(Debug)]
+struct Foreseen {
+    question: String,
+    rows: Vec<PgRow>,
 }
 
 /// A transaction that sees what belongs to one organisation and to none of its workspaces.
@@ -47,7 +57,25 @@ impl Tenant {
         organisation: OrganisationId,
         workspace: WorkspaceId,
     ) -> Result<(Self, Warmth), DatabaseError> {
-        Self::enter(database, organisation, workspace, "").await
+        Self::enter(database, organisation, workspace, ("", "")).await
+    }
+
+    /// Begins with a question in the same message; [`answer`](Self::answer) has its answer. `question` must be safe to be
+    /// read as SQL.
+    pub(crate) async fn begin_asking(
+        database: &Database,
+        organisation: OrganisationId,
+        workspace: WorkspaceId,
+        question: &str,
+    ) -> Result<Self, DatabaseError> {
+        let entered = Self::enter(database, organisation, workspace, ("", question)).await?;
+        match entered {
+            (tenant, Warmth::Warm) => Ok(tenant),
+            (tenant, Warmth::Cold) => {
+                tenant.rollback().await?;
+                Self::begin_warm(database, organisation, workspace).await
+            }
+        }
     }
 
     /// Begins once nobody else is in the workspace, and keeps others out of it.
@@ -60,7 +88,7 @@ impl Tenant {
             "SELECT pg_advisory_xact_lock(uuid_hash_extended('{}', 9)); ",
             workspace.0.hyphenated()
         );
-        let (tenant, _) = Self::enter(database, organisation, workspace, &lock).await?;
+        let (tenant, _) = Self::enter(database, organisation, workspace, (&lock, "")).await?;
         Ok(tenant)
     }
 
@@ -68,25 +96,36 @@ impl Tenant {
         database: &Database,
         organisation: OrganisationId,
         workspace: WorkspaceId,
-        before: &str,
+        (before, question): (&str, &str),
     ) -> Result<(Self, Warmth), DatabaseError> {
         // Both ids are printed from numbers, so there is nothing in them to be read as SQL.
         let enter = format!(
-            "{before}SELECT ken.enter('{}', '{}')",
+            "{before}SELECT ken.enter('{}', '{}') AS entered; {question}",
             organisation.0.hyphenated(),
             workspace.0.hyphenated()
         );
-        let (transaction, rows) = Transaction::begin(database.pool(), &enter).await?;
-        let said: String = match rows.last() {
+        let (transaction, mut rows) = Transaction::begin(database.pool(), &enter).await?;
+        // What stands before answers with nothing anybody reads.
+        let at = rows
+            .iter()
+            .position(|row| row.try_get::<&str, _>("entered").is_ok());
+        let answers = at.map(|at| rows.split_off(at)).unwrap_or_default();
+        let mut answers = answers.into_iter();
+        let said: String = match answers.next() {
             Some(row) => row.try_get(0)?,
             None => String::new(),
         };
+        let foreseen = (!question.is_empty()).then(|| Foreseen {
+            question: question.to_owned(),
+            rows: answers.collect(),
+        });
         let tenant = Self {
             transaction,
             organisation,
             workspace,
             now: database.world().now(),
             wrote: false,
+            foreseen,
         };
         match said.as_str() {
             "warm" => Ok((tenant, Warmth::Warm)),
@@ -120,7 +159,25 @@ impl Tenant {
     /// Returns the connection, to ask what no function here asks.
     pub fn connection(&mut self) -> &mut PgConnection {
         self.wrote = true;
+        self.foreseen = None;
         self.transaction.connection()
+    }
+
+    /// Returns whether a question was asked when the transaction began and what it says still holds.
+    pub(crate) fn has_foreseen(&self) -> bool {
+        self.foreseen.is_some()
+    }
+
+    /// Answers a question that may have been asked when the transaction began, and that may take locks. `question` must be
+    /// safe to be read as SQL.
+    pub(crate) async fn answer(&mut self, question: &str) -> Result<Vec<PgRow>, sqlx::Error> {
+        match self.foreseen.take() {
+            Some(foreseen) if foreseen.question == question => Ok(foreseen.rows),
+            Some(_) | None => {
+                let asked = sqlx::raw_sql(AssertSqlSafe(question.to_owned()));
+                asked.fetch_all(self.connection()).await
+            }
+        }
     }
 
     /// Returns the connection, for a question that changes nothing.

@@ -5,36 +5,36 @@
 
 use std::time::Duration;
 
-use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres};
+use sqlx::{AssertSqlSafe, PgConnection};
 
-use super::DatabaseError;
+use super::pool::{Pool, Taken};
+use super::{DatabaseError, Settings};
 
 /// How long ending an abandoned transaction may take before its connection is closed instead.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Connections that may turn out to be dead before one is believed: as many as a pool has by default.
-const ATTEMPTS_MAX: u32 = 16;
+const ATTEMPTS_MAX: u32 = Settings::CONNECTIONS;
 
 /// An open transaction; undone unless [`commit`](Self::commit) returns.
 #[derive(Debug)]
 pub(super) struct Transaction {
     /// There until the transaction has ended.
-    connection: Option<PoolConnection<Postgres>>,
+    connection: Option<Taken>,
 }
 
 impl Transaction {
     /// Begins, runs `statement`, which must be safe to be read as SQL, and returns its rows.
     pub(super) async fn begin(
-        pool: &PgPool,
+        pool: &Pool,
         statement: &str,
     ) -> Result<(Self, Vec<PgRow>), sqlx::Error> {
         // Whoever had the connection before may have been stopped at any moment.
         let sql = format!("ROLLBACK; BEGIN; {statement}");
         let mut attempts = 0;
         loop {
-            let connection = Some(pool.acquire().await?);
+            let connection = Some(pool.take().await?);
             let mut transaction = Self { connection };
             let begun = sqlx::raw_sql(AssertSqlSafe(sql.clone()))
                 .fetch_all(transaction.connection())
@@ -51,9 +51,10 @@ impl Transaction {
     }
 
     pub(super) fn connection(&mut self) -> &mut PgConnection {
-        self.connection
-            .as_mut()
+        let taken = self.connection.as_mut();
+        taken
             .expect("the connection is there until the transaction ended")
+            .connection()
     }
 
     /// Makes what was done last.
@@ -63,7 +64,7 @@ impl Transaction {
         let committed = sqlx::raw_sql("SELECT 1; COMMIT").execute(self.connection());
         match committed.await {
             Ok(_) => {
-                self.connection = None;
+                self.end();
                 Ok(())
             }
             Err(error) if is_dead(&error) => {
@@ -76,34 +77,37 @@ impl Transaction {
 
     pub(super) async fn rollback(mut self) -> Result<(), sqlx::Error> {
         sqlx::raw_sql("ROLLBACK").execute(self.connection()).await?;
-        self.connection = None;
+        self.end();
         Ok(())
     }
 
+    fn end(&mut self) {
+        if let Some(taken) = self.connection.take() {
+            taken.give_back();
+        }
+    }
+
     async fn close(mut self) {
-        if let Some(connection) = self.connection.take() {
-            let _ = connection.close().await;
+        if let Some(taken) = self.connection.take() {
+            taken.close().await;
         }
     }
 }
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        let Some(mut connection) = self.connection.take() else {
+        let Some(mut taken) = self.connection.take() else {
             return;
         };
         // What it locked must not stay locked until somebody happens to take this connection.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            connection.close_on_drop();
             return;
         };
         runtime.spawn(async move {
-            let undo = sqlx::raw_sql("ROLLBACK").execute(&mut *connection);
-            if !matches!(
-                tokio::time::timeout(ROLLBACK_TIMEOUT, undo).await,
-                Ok(Ok(_))
-            ) {
-                connection.close_on_drop();
+            let undo = sqlx::raw_sql("ROLLBACK").execute(taken.connection());
+            let undone = tokio::time::timeout(ROLLBACK_TIMEOUT, undo).await;
+            if matches!(undone, Ok(Ok(_))) {
+                taken.give_back();
             }
         });
     }

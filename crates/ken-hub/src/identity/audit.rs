@@ -43,6 +43,8 @@ impl<'a> From<&'a Caller> for Who<'a> {
 /// Something that was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
+    OrganisationCreated,
+    QuotaChanged,
     WorkspaceCreated,
     WorkspaceEvicted,
     WorkspaceRebuilt,
@@ -54,6 +56,7 @@ pub enum Act {
     EntryApproved,
     EntryRejected,
     QuarantineLifted,
+    QuarantineDiscarded,
 }
 
 impl Act {
@@ -61,6 +64,8 @@ impl Act {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::OrganisationCreated => "organisation.created",
+            Self::QuotaChanged => "quota.changed",
             Self::WorkspaceCreated => "workspace.created",
             Self::WorkspaceEvicted => "workspace.evicted",
             Self::WorkspaceRebuilt => "workspace.rebuilt",
@@ -72,6 +77,7 @@ impl Act {
             Self::EntryApproved => "entry.approved",
             Self::EntryRejected => "entry.rejected",
             Self::QuarantineLifted => "quarantine.lifted",
+            Self::QuarantineDiscarded => "quarantine.discarded",
         }
     }
 }

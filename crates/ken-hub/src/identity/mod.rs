@@ -85,9 +85,6 @@ pub enum IdentityError {
     Keys(#[from] KeysError),
 }
 
-/// Bytes of what is shown as a token that are looked at.
-const SHOWN_BYTES_MAX: usize = 16 << 10;
-
 impl Role {
     /// Every role, the weakest first.
     pub const ALL: [Self; 4] = [Self::Reader, Self::Agent, Self::Curator, Self::Admin];
@@ -103,12 +100,15 @@ impl Role {
         }
     }
 
-    /// Refuses a name in which who has this role would speak as a person without being one, or approve as an agent.
+    /// Refuses a name in which who has this role would write as a person without being one, or approve as an agent.
+    ///
+    /// Readers write nothing, so a person may be one.
     pub fn fits(self, actor: &Actor) -> Result<(), Misfit> {
         match (self, actor.role()) {
-            (Self::Reader | Self::Agent, ActorRole::Human) => Err(Misfit::Person),
+            (Self::Agent, ActorRole::Human) => Err(Misfit::Person),
             (Self::Curator | Self::Admin, ActorRole::Agent) => Err(Misfit::Agent),
-            (
+            (Self::Reader, ActorRole::Human)
+            | (
                 Self::Reader | Self::Agent,
                 ActorRole::Agent | ActorRole::Ci | ActorRole::Import | ActorRole::Peer,
             )
@@ -124,7 +124,7 @@ impl Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
     #[error(
-        "readers and agents write in no person's name; make the role curator, or name an agent"
+        "agents write in no person's name: name an agent such as agent:ada-laptop, or make the role reader, which writes nothing"
     )]
     Person,
     #[error(
@@ -171,9 +171,6 @@ impl Identity {
         shown: &str,
         now: Timestamp,
     ) -> Result<Result<Caller, Refused>, IdentityError> {
-        if SHOWN_BYTES_MAX < shown.len() {
-            return Ok(Err(Refused::Unknown));
-        }
         if let Some(secret) = Secret::parse(shown) {
             let found = tokens::by_secret(database, &secret, now).await?;
             return Ok(found.ok_or(Refused::Unknown));
@@ -186,7 +183,11 @@ impl Identity {
             Worth::NoRole => return Ok(Err(Refused::NoRole)),
             Worth::Proven(claimed) => claimed,
         };
-        let organisation = organisation_named(database, &claimed.organisation).await?;
+        // What is no name is nobody's.
+        let organisation = match claimed.organisation.parse::<Name>() {
+            Ok(name) => database.organisation_named(&name).await?,
+            Err(_) => None,
+        };
         Ok(organisation
             .ok_or(Refused::NoRole)
             .map(|organisation| Caller {
@@ -196,19 +197,4 @@ impl Identity {
                 workspaces: None,
             }))
     }
-}
-
-/// Finds the organisation of that name, before anybody is proven to belong to it.
-async fn organisation_named(
-    database: &Database,
-    name: &str,
-) -> Result<Option<OrganisationId>, IdentityError> {
-    if name.parse::<Name>().is_err() {
-        return Ok(None);
-    }
-    let found: Option<Uuid> = sqlx::query_scalar("SELECT ken.organisation_named($1)")
-        .bind(name)
-        .fetch_one(database.pool())
-        .await?;
-    Ok(found.map(OrganisationId))
 }

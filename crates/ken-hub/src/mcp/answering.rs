@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use ken_core::anchor::{Anchor, Target};
 use ken_core::answer::{Floor, Search};
 use ken_core::event::Feedback;
 use ken_core::id::EntryId;
@@ -16,6 +15,7 @@ use ken_mcp::words::{self, FeedbackObject};
 use serde::Serialize;
 
 use super::{Call, json};
+use crate::service::raw::{self, Raw};
 use crate::service::{self, Briefing, Failure, Portion, Question, Recorded, Recording, served_by};
 
 /// What an entry's URI begins with.
@@ -44,8 +44,6 @@ struct CheckObject<'a> {
 }
 
 pub(super) async fn search(call: &mut Call, ask: SearchAsk) -> Result<Reply, Failure> {
-    let kinds = ask.kinds.iter().map(|it| it.parse());
-    let tags = ask.tags.iter().map(|it| it.parse());
     let (tier, budget) = match ask.detail {
         Detail::Concise => (Tier::Summary, usize::MAX),
         Detail::Full => (Tier::Full, FULL_TOKENS),
@@ -55,8 +53,8 @@ pub(super) async fn search(call: &mut Call, ask: SearchAsk) -> Result<Reply, Fai
         search: Search {
             query: ask.query,
             filter: Filter {
-                kinds: kinds.collect::<Result<_, _>>().map_err(Failure::usage)?,
-                tags: tags.collect::<Result<_, _>>().map_err(Failure::usage)?,
+                kinds: raw::several("kinds", &ask.kinds)?,
+                tags: raw::several("tags", &ask.tags)?,
                 ..Filter::default()
             },
             paths: ask.paths,
@@ -118,20 +116,15 @@ pub(super) async fn get(call: &mut Call, ask: &GetAsk) -> Result<Reply, Failure>
 }
 
 pub(super) async fn record(call: &mut Call, ask: &RecordAsk) -> Result<Reply, Failure> {
-    let anchors = ask.anchors.iter().map(|it| it.parse::<Target>());
-    let anchors = anchors.map(|it| it.map(Anchor::from));
-    let cites = ask.cites.iter().map(|it| it.parse());
-    let verify = ask.verify.iter().map(|it| it.parse());
-    let tags = ask.tags.iter().map(|it| it.parse());
-    let recording = Recording {
-        reader: call.reader.clone(),
-        statement: ask.statement.parse().map_err(Failure::usage)?,
-        kind: ask.kind.parse().map_err(Failure::usage)?,
-        anchors: anchors.collect::<Result<_, _>>().map_err(Failure::usage)?,
-        cites: cites.collect::<Result<_, _>>().map_err(Failure::usage)?,
-        verify: verify.collect::<Result<_, _>>().map_err(Failure::usage)?,
-        tags: tags.collect::<Result<_, _>>().map_err(Failure::usage)?,
+    let raw = Raw {
+        statement: &ask.statement,
+        kind: &ask.kind,
+        cites: &ask.cites,
+        anchors: &ask.anchors,
+        verify: &ask.verify,
+        tags: &ask.tags,
     };
+    let recording = Recording::parse(call.reader.clone(), &raw)?;
     let recorded = service::record(&mut call.desk, recording).await?;
     let told = match &recorded {
         Recorded::Entry(entry) => words::Recorded::Entry(entry),
@@ -139,7 +132,7 @@ pub(super) async fn record(call: &mut Call, ask: &RecordAsk) -> Result<Reply, Fa
     };
     Ok(match ask.format {
         Format::Json => json(&told.object()),
-        Format::Text => Reply::Text(told.text(|_| "a curator of the hub lets it out".to_owned())),
+        Format::Text => Reply::Text(told.text(|_| service::SET_APART_WHERE.to_owned())),
     })
 }
 

@@ -3,15 +3,14 @@
 //! The workspace is named by the path (`/mcp/shop-api`) or by the header `Ken-Workspace`; a token that reaches one only
 //! need not name it. `Ken-Run` and `Ken-Session` say what work it belongs to.
 
-use axum::RequestPartsExt as _;
-use axum::extract::{RawPathParams, Request, State};
+use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use ken_mcp::Proven;
 
 use crate::api::App;
-use crate::api::caller::{WORKSPACE, enter, proven};
+use crate::api::caller::{enter, named_workspace, proven};
 use crate::api::problem::{Kind, Problem};
 use crate::identity::{Caller, WorkspaceId};
 
@@ -44,7 +43,7 @@ pub(super) async fn seated(State(app): State<App>, request: Request, next: Next)
 
 async fn seat(parts: &mut Parts, app: &App) -> Result<Seat, Problem> {
     let caller = proven(parts, app).await?;
-    let in_path = named_in_path(parts).await;
+    let in_path = named_workspace(parts).await;
     let in_header = header(parts, WORKSPACE_HEADER)?;
     let named = match (in_path, in_header) {
         (Some(path), Some(header)) if path != header => {
@@ -74,12 +73,6 @@ fn only(caller: &Caller) -> Result<String, Problem> {
             "name the workspace: call /mcp/WORKSPACE, or send `Ken-Workspace: WORKSPACE`",
         )),
     }
-}
-
-async fn named_in_path(parts: &mut Parts) -> Option<String> {
-    let params = parts.extract::<RawPathParams>().await.ok()?;
-    let mut found = params.iter().filter(|(name, _)| *name == WORKSPACE);
-    found.next().map(|(_, value)| value.to_owned())
 }
 
 fn header(parts: &Parts, name: &'static str) -> Result<Option<String>, Problem> {

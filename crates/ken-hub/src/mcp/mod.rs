@@ -11,7 +11,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use ken_core::actor::{Actor, Role};
 use ken_mcp::ask::{BriefAsk, CheckAsk, FeedbackAsk, GetAsk, RecordAsk, SearchAsk};
-use ken_mcp::port::Whose;
+use ken_mcp::port::{Code, Whose};
 use ken_mcp::{Answered, Caller, Knowledge, Reply, Server, Trouble};
 use serde::Serialize;
 
@@ -68,7 +68,7 @@ impl Hub {
         let mut desk = Desk::begin(&self.app.database, &house, by, seat.workspace).await?;
         if intent == Intent::Writes {
             // Before the conversation's row, as everybody who writes does: in two orders they would wait for each other.
-            desk.begin_to_write().await?;
+            desk.lock().await?;
         }
         let session = seat.session.clone().or_else(|| caller.conversation.clone());
         let mut reader = service::reader(&agent, None, seat.run.clone(), session)?;
@@ -129,10 +129,14 @@ fn trouble(failure: Failure) -> Trouble {
 
 /// Returns an object as a program reads it.
 fn json(object: &impl Serialize) -> Reply {
-    Reply::Json(serde_json::to_value(object).unwrap_or_default())
+    Reply::Json(serde_json::to_value(object).expect("answers are plain data"))
 }
 
 impl Knowledge for Hub {
+    fn code(&self) -> Code {
+        Code::Elsewhere
+    }
+
     async fn search(&self, caller: Caller, ask: SearchAsk) -> Answered {
         let mut call = self.call(&caller, Intent::Reads).await?;
         let reply = answering::search(&mut call, ask).await;

@@ -18,15 +18,19 @@ use tower_http::decompression::RequestDecompressionLayer;
 use tracing::Instrument as _;
 
 use crate::api::App;
-use crate::api::problem::Problem;
+use crate::api::problem::{Problem, Trouble};
 use crate::serve::limits::Slot;
+use crate::serve::log::Line;
 
 /// What pages that say nothing else may load: nothing.
 const POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; base-uri 'none'");
 
 /// Addresses that are answered however much is under way: who asks them decides whether the hub is well.
-const ALWAYS: [&str; 2] = ["/healthz", "/readyz"];
+const ALWAYS: [&str; 2] = ["/healthz", READY];
+
+/// Where is asked whether the database answers.
+const READY: &str = "/readyz";
 
 /// When somebody comes again who found no place.
 const COME_AGAIN: Duration = Duration::from_secs(1);
@@ -52,12 +56,21 @@ async fn watched(State(app): State<App>, request: Request, next: Next) -> Respon
         method,
         status = tracing::field::Empty
     );
-    let answering = answered(&app, &route, request, next).instrument(span.clone());
+    let slot = Slot::default();
+    let answering = answered(&app, &route, &slot, request, next).instrument(span.clone());
     let mut response = answering.await;
-    let status = response.status().as_u16();
+    let (status, took) = (response.status().as_u16(), began.elapsed());
     span.record("status", status);
-    app.metrics
-        .answered(&route, method, status, began.elapsed());
+    app.metrics.answered(&route, method, status, took);
+    let line = Line {
+        method,
+        route: &route,
+        status,
+        took,
+        organisation: slot.organisation(),
+        trouble: response.extensions().get::<Trouble>(),
+    };
+    tell(&app, &line);
     let refused = response.status().is_client_error() || response.status().is_server_error();
     let headers = response.headers_mut();
     if has_body && refused {
@@ -70,9 +83,32 @@ async fn watched(State(app): State<App>, request: Request, next: Next) -> Respon
     response
 }
 
-async fn answered(app: &App, route: &str, mut request: Request, next: Next) -> Response {
+/// Writes a request down, and whether the database answers, where this one shows it.
+fn tell(app: &App, line: &Line<'_>) {
+    let (log, now) = (&app.settings.log, app.world.now());
+    let is_probe = line.route == READY;
+    let is_ending = app.ending.is_cancelled();
+    let is_away = line.status == 503 && !is_ending && (is_probe || line.is_databases());
+    let was_asked = is_probe || line.organisation.is_some();
+    if is_away {
+        log.database(now, true);
+    } else if line.status < 500 && was_asked {
+        log.database(now, false);
+    }
+    // Whoever asks this asks it every few seconds; that the database went was said.
+    if !(is_probe && is_away) {
+        log.answered(now, line);
+    }
+}
+
+async fn answered(
+    app: &App,
+    route: &str,
+    slot: &Slot,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let place = app.load.request();
-    let slot = Slot::default();
     request.extensions_mut().insert(slot.clone());
     if place.is_none() && !ALWAYS.contains(&route) {
         let detail = "more requests are under way than the hub can take; come again shortly";

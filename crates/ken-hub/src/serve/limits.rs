@@ -14,25 +14,43 @@ use crate::identity::OrganisationId;
 /// Organisations whose rate is remembered; the fullest are forgotten first, which costs nobody anything.
 const BUCKETS_MAX: usize = 10_000;
 
-/// How long an organisation's own rate is remembered.
-const RATE_KEPT: Duration = Duration::from_secs(60);
+/// How long an organisation's own rate is remembered: so long a change of it may take to be felt.
+pub const RATE_KEPT: Duration = Duration::from_secs(60);
 
 /// How long a request waits for one of its organisation's places.
 pub const PLACE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Keeps an organisation's place from the moment its caller is known until the answer begins.
+/// What is known of a request from outside: whose it is, and that organisation's place, kept from the moment its caller
+/// is known until the answer begins.
 #[derive(Clone, Debug, Default)]
-pub struct Slot(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
+pub struct Slot(Arc<Mutex<Kept>>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    organisation: Option<OrganisationId>,
+    place: Option<OwnedSemaphorePermit>,
+}
 
 impl Slot {
+    /// Says whose the request is.
+    pub fn belongs_to(&self, organisation: OrganisationId) {
+        lock(&self.0).organisation = Some(organisation);
+    }
+
+    /// Returns whose the request is, once that is known.
+    #[must_use]
+    pub fn organisation(&self) -> Option<OrganisationId> {
+        lock(&self.0).organisation
+    }
+
     /// Keeps a place; the one that was kept is free again.
     pub fn keep(&self, place: OwnedSemaphorePermit) {
-        *lock(&self.0) = Some(place);
+        lock(&self.0).place = Some(place);
     }
 
     /// Gives the place back.
     pub fn free(&self) {
-        *lock(&self.0) = None;
+        lock(&self.0).place = None;
     }
 }
 
@@ -58,6 +76,18 @@ pub struct Limits {
     pub silence: Duration,
     /// What requests under way are given to finish when the hub ends.
     pub ending: Duration,
+}
+
+impl Limits {
+    /// Returns these limits for a pool of so many connections: one organisation has at most half of them.
+    #[must_use]
+    pub fn fitting(self, connections: u32) -> Self {
+        let half = (connections / 2).max(1) as usize;
+        Self {
+            requests_each: self.requests_each.min(half),
+            ..self
+        }
+    }
 }
 
 impl Default for Limits {
@@ -261,6 +291,14 @@ mod tests {
         assert!(load.stream(organisation(3)).is_none(), "all are used");
         drop(first);
         assert!(load.stream(organisation(1)).is_some());
+    }
+
+    #[test]
+    fn one_organisation_never_has_every_connection() {
+        for (connections, each) in [(1, 1), (2, 1), (4, 2), (8, 4), (16, 8), (100, 8)] {
+            let limits = Limits::default().fitting(connections);
+            assert_eq!(limits.requests_each, each, "{connections} connections");
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ use prometheus::{
     Encoder as _, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
 };
 
+use crate::database::Pool;
+
 /// Upper ends of the latency histogram's buckets, in seconds.
 const LATENCY_SECONDS: [f64; 12] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
@@ -60,10 +62,7 @@ impl Metrics {
         )
         .expect(valid);
         let events = IntCounterVec::new(
-            opts(
-                "events_total",
-                "Events that were pushed or made here, by verdict.",
-            ),
+            opts("events_total", "Events that were pushed, by verdict."),
             &["verdict"],
         )
         .expect(valid);
@@ -115,11 +114,11 @@ impl Metrics {
 
     /// Returns everything as text.
     #[must_use]
-    pub fn text(&self, under_way: usize, pool: &sqlx::PgPool) -> String {
+    pub fn text(&self, under_way: usize, pool: &Pool) -> String {
         self.under_way.set(as_gauge(under_way));
-        let (all, idle) = (pool.size() as usize, pool.num_idle());
+        let (in_use, idle) = pool.count();
         let used = self.connections.with_label_values(&["in_use"]);
-        used.set(as_gauge(all.saturating_sub(idle)));
+        used.set(as_gauge(in_use));
         let idles = self.connections.with_label_values(&["idle"]);
         idles.set(as_gauge(idle));
         let mut text = Vec::new();

@@ -6,6 +6,7 @@
 mod around;
 mod door;
 pub mod limits;
+pub mod log;
 pub mod metrics;
 pub mod settings;
 
@@ -50,16 +51,6 @@ pub enum ServeError {
     Serve(#[source] io::Error),
 }
 
-/// Connects to the database and answers at `listener` until `shutdown` is cancelled; then ends in good order.
-pub async fn run(
-    settings: Settings,
-    listener: TcpListener,
-    shutdown: CancellationToken,
-) -> Result<(), ServeError> {
-    let app = open(settings).await?;
-    serve(app, listener, shutdown).await
-}
-
 /// Connects to the database and puts the hub together.
 pub async fn open(settings: Settings) -> Result<App, ServeError> {
     check_public_url(&settings)?;
@@ -80,7 +71,10 @@ pub async fn serve(
         None => None,
         Some(address) => {
             let bound = TcpListener::bind(address).await;
-            Some(bound.map_err(|source| ServeError::Listen { address, source })?)
+            let bound = bound.map_err(|source| ServeError::Listen { address, source })?;
+            let at = bound.local_addr().unwrap_or(address);
+            app.say(format_args!("metrics at http://{at}/metrics"));
+            Some(bound)
         }
     };
     let (ending, patience) = (app.ending.clone(), app.load.limits().ending);
@@ -102,11 +96,14 @@ pub async fn serve(
         () = shutdown.cancelled() => {
             // Streams end, new connections are not taken, what is under way goes on.
             ending.cancel();
+            let left = app.load.under_way();
+            app.say(format_args!("ending, {left} requests under way"));
             match tokio::time::timeout(patience, both).await {
                 Ok(ended) => ended,
                 Err(_) => {
                     let left = app.load.under_way();
                     tracing::warn!(left, "requests were still under way and were given up");
+                    app.say(format_args!("{left} requests were still under way and were given up"));
                     Ok(())
                 }
             }
@@ -118,6 +115,7 @@ pub async fn serve(
     {
         tracing::warn!("connections to the database did not close in time");
     }
+    app.say(format_args!("ended"));
     ended.map_err(ServeError::Serve)
 }
 
@@ -125,6 +123,13 @@ pub async fn serve(
 pub fn router(app: App) -> Router {
     let (api, _) = api::router(app.clone());
     around::around(api, app)
+}
+
+impl App {
+    /// Says what becomes of the process.
+    fn say(&self, text: std::fmt::Arguments<'_>) {
+        self.settings.log.say(self.world.now(), text);
+    }
 }
 
 fn answer(

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use super::limits::Limits;
+use super::log::Log;
+use crate::database::{self, Room};
 use crate::identity::Role;
 
 /// What whoever operates a hub decides. Nothing of it comes from a tenant.
@@ -21,6 +23,8 @@ pub struct Settings {
     pub public_url: Option<String>,
     pub limits: Limits,
     pub quotas: Quotas,
+    /// What is told to whoever operates it.
+    pub log: Log,
     /// Whose access tokens are taken beside the hub's own; nobody's without.
     pub oidc: Option<Oidc>,
 }
@@ -53,7 +57,7 @@ pub struct Oidc {
     /// none is refused: under two names one person could approve their own words.
     pub subject_claim: String,
     /// The claim only people have, such as `email`. Curators and admins who have it are people here and may approve; all
-    /// others, and everybody where no such claim is named, are programs.
+    /// others, and everybody where no such claim is named, are programs, and a program is at most an agent.
     pub person_claim: Option<String>,
     /// The claim that holds the roles, a text or a list of them; dots lead into objects, as in `realm_access.roles`.
     pub roles_claim: String,
@@ -81,9 +85,40 @@ impl Default for Quotas {
     }
 }
 
+impl Quotas {
+    /// Refuses a workspace that holds more than it may; what its organisation's own row says comes first.
+    pub fn check(&self, room: &Room) -> Result<(), Beyond> {
+        let max = room.events_max.unwrap_or(self.events);
+        Beyond::check("events in this workspace", room.events, max)?;
+        let max = room.bytes_max.unwrap_or(self.bytes);
+        Beyond::check("bytes of events in this workspace", room.bytes, max)
+    }
+}
+
+/// More than an organisation may have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "that would be {wanted} {what} and {max} are allowed; whoever operates the hub can raise the quota"
+)]
+pub struct Beyond {
+    pub what: &'static str,
+    pub wanted: u64,
+    pub max: u64,
+}
+
+impl Beyond {
+    /// Refuses `wanted` where only `max` are allowed.
+    pub fn check(what: &'static str, wanted: u64, max: u64) -> Result<(), Self> {
+        match wanted <= max {
+            true => Ok(()),
+            false => Err(Self { what, wanted, max }),
+        }
+    }
+}
+
 impl Settings {
     /// Connections to the database where nothing else is said.
-    pub const CONNECTIONS: u32 = 16;
+    pub const CONNECTIONS: u32 = database::Settings::CONNECTIONS;
 
     /// The port where nothing else is said.
     pub const PORT: u16 = 8750;
@@ -99,6 +134,7 @@ impl Settings {
             public_url: None,
             limits: Limits::default(),
             quotas: Quotas::default(),
+            log: Log::default(),
             oidc: None,
         }
     }

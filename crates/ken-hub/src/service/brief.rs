@@ -90,7 +90,7 @@ pub async fn brief(desk: &mut Desk, it: Briefing) -> Result<Briefed, Failure> {
         norms,
         known,
         beside,
-        insights: super::health::away(move || insights(&facts)).await?,
+        insights: crate::away::away(move || insights(&facts)).await?,
     })
 }
 

@@ -18,6 +18,7 @@ use super::{Failure, Reader};
 use crate::database::{Database, Tenant};
 use crate::identity::audit::Act;
 use crate::identity::{Caller, Role, WorkspaceId};
+use crate::serve::settings::Quotas;
 use crate::world::World;
 
 /// What every use case of a process shares: clock, dice and guard.
@@ -25,14 +26,14 @@ use crate::world::World;
 pub struct House {
     pub world: World,
     pub guard: Arc<Guard>,
-    /// Events a workspace may have, where its organisation's row says nothing else.
-    pub events_max: u64,
+    /// What a workspace may hold, where its organisation's row says nothing else.
+    pub quotas: Quotas,
 }
 
 /// One workspace in one transaction, and who asks.
 #[derive(Debug)]
 pub struct Desk {
-    pub(super) tenant: Tenant,
+    pub(crate) tenant: Tenant,
     pub(super) caller: Caller,
     pub(super) house: House,
     /// The same for the whole use case.
@@ -49,19 +50,20 @@ impl Desk {
         caller: Caller,
         workspace: WorkspaceId,
     ) -> Result<Self, Failure> {
-        if !caller.may_enter(workspace) {
-            let wanted = workspace.0.to_string();
-            let what = "workspace";
-            return Err(Failure::NotFound { what, wanted });
-        }
+        check_door(&caller, workspace)?;
         let tenant = database.tenant(caller.organisation, workspace).await?;
-        Ok(Self {
+        Ok(Self::over(tenant, house, caller))
+    }
+
+    /// Works over a transaction that began.
+    pub(super) fn over(tenant: Tenant, house: &House, caller: Caller) -> Self {
+        Self {
             now: tenant.now(),
             tenant,
             caller,
             house: house.clone(),
             workspace: None,
-        })
+        }
     }
 
     /// Keeps what was written; without it nothing was.
@@ -79,6 +81,12 @@ impl Desk {
     #[must_use]
     pub fn caller(&self) -> &Caller {
         &self.caller
+    }
+
+    /// Returns when this use case happens.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.now
     }
 
     /// Refuses who has a smaller role.
@@ -99,22 +107,10 @@ impl Desk {
         }
     }
 
-    /// Returns whether whatever the caller says in `agent`'s name is its own word: itself, an agent below it
-    /// (`agent:bot/reviewer`), or an agent of the person it is; curators speak for everybody.
+    /// Returns whether whatever the caller says in `agent`'s name is its own word: itself, or an agent below it
+    /// (`agent:bot/reviewer`); curators speak for everybody.
     pub(super) fn is_own(&self, agent: &Actor) -> bool {
-        let own = &self.caller.actor;
-        let is_below = agent.role() == own.role()
-            && agent
-                .name()
-                .strip_prefix(own.name())
-                .is_some_and(|rest| rest.starts_with('/'));
-        let is_persons = own.is_human()
-            && !agent.is_human()
-            && agent
-                .name()
-                .strip_suffix(own.name())
-                .is_some_and(|rest| rest.ends_with('/'));
-        Role::Curator <= self.caller.role || agent == own || is_below || is_persons
+        Role::Curator <= self.caller.role || self.caller.actor.covers(agent)
     }
 
     /// Refuses to read or find for another agent, unless the caller opened the run that is in: whoever builds the
@@ -147,15 +143,10 @@ impl Desk {
     }
 
     /// Waits until nobody else writes to the workspace, so that what is decided now is decided about what is there.
-    pub(super) async fn lock(&mut self) -> Result<(), Failure> {
+    pub(crate) async fn lock(&mut self) -> Result<(), Failure> {
         // Whoever had it before may have changed anything.
         self.workspace = None;
         Ok(self.tenant.lock().await?)
-    }
-
-    /// Waits until nobody else writes to the workspace, for who knows that it will.
-    pub(crate) async fn begin_to_write(&mut self) -> Result<(), Failure> {
-        self.lock().await
     }
 
     /// Returns the state that belongs to no entry; read once until somebody may have changed it.
@@ -193,14 +184,15 @@ impl Desk {
         };
         let seen = self.tenant.latest(limit).await?;
         let batch = self.stamped(drafts, by, seen)?;
+        self.append(batch).await
+    }
+
+    /// Appends events whose lines are final, and refuses those that make the workspace larger than it may be.
+    pub(super) async fn append(&mut self, batch: Vec<Recorded>) -> Result<(), Failure> {
         self.tenant.append(batch).await?;
         self.workspace = None;
-        let (events, own) = self.tenant.room().await?;
-        let max = own.unwrap_or(self.house.events_max);
-        match events <= max {
-            true => Ok(()),
-            false => Err(Failure::Quota { events, max }),
-        }
+        let room = self.tenant.room().await?;
+        Ok(self.house.quotas.check(&room)?)
     }
 
     fn stamped(
@@ -227,6 +219,15 @@ impl Desk {
         }
         Ok(batch)
     }
+}
+
+/// Refuses who may not enter a workspace, as if there were none.
+pub(super) fn check_door(caller: &Caller, workspace: WorkspaceId) -> Result<(), Failure> {
+    if caller.may_enter(workspace) {
+        return Ok(());
+    }
+    let (what, wanted) = ("workspace", workspace.0.to_string());
+    Err(Failure::NotFound { what, wanted })
 }
 
 /// What is written must be what a reader accepts.

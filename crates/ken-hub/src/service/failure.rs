@@ -4,8 +4,10 @@ use ken_core::decide::Refusal;
 use ken_core::id::EntryId;
 use ken_guard::Turned;
 
+use crate::away::BrokenOff;
 use crate::database::DatabaseError;
 use crate::identity::Role;
+use crate::serve::settings::Beyond;
 use crate::store::StoreError;
 
 /// Why a use case gave no answer. A refusal is a normal one.
@@ -21,11 +23,9 @@ pub enum Failure {
     /// It is about somebody the caller does not speak for.
     #[error("{what} is not for your token; use one of that agent's, or a curator's")]
     NotYours { what: &'static str },
-    /// The workspace has as many events as it may.
-    #[error(
-        "that would be {events} events in this workspace and {max} are allowed; whoever operates the hub can raise the quota"
-    )]
-    Quota { events: u64, max: u64 },
+    /// The workspace holds as much as it may.
+    #[error(transparent)]
+    Quota(#[from] Beyond),
     /// Only a person may.
     #[error("{what} is for people; your token speaks for a program")]
     PersonNeeded { what: &'static str },
@@ -49,11 +49,10 @@ pub enum Failure {
     #[error("{0}")]
     Conflict(String),
     /// Only a person may see it yet.
-    #[error("{0} is set apart: nobody has looked at it yet; a curator sees it among what waits")]
+    #[error("{0} is set apart until a person looked at it: {where_}", where_ = super::SET_APART_WHERE)]
     SetApart(EntryId),
-    /// Work of ours did not end in order.
-    #[error("work inside the hub broke off: {0}")]
-    Inside(String),
+    #[error(transparent)]
+    BrokenOff(#[from] BrokenOff),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]

@@ -85,14 +85,6 @@ pub(super) fn lately(now: Timestamp) -> Timestamp {
     Timestamp::from_millis(now.millis().saturating_sub(back))
 }
 
-/// Works away from the threads that answer requests.
-pub(super) async fn away<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Failure> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Failure::Inside(error.to_string()))
-}
-
 fn maintenance_policy(workspace: &Workspace) -> Policy {
     let own = workspace.config(MAINTENANCE_KEY);
     let own = own.and_then(|it| serde_json::from_value(it.value.clone()).ok());

@@ -17,6 +17,8 @@ mod lift;
 mod lookup;
 mod outcomes;
 mod promotion;
+mod push;
+pub mod raw;
 mod reader;
 mod recording;
 mod runs;
@@ -28,12 +30,16 @@ pub use desk::{Desk, House};
 pub use failure::Failure;
 pub use feedback::{FeedbackNoted, feedback};
 pub use global::Beside;
-pub use held::{discard, held, release};
+pub use held::{
+    APPROVAL_WHERE, HELD_WHERE, SET_APART_WHERE, SetApart, WayOut, discard, discard_set_apart,
+    held, lift_quarantine, release, set_apart,
+};
 pub use ken_core::surface::Portion;
 pub use lift::{lift, lift_of};
 pub use lookup::{Listing, Told, entry, history, list};
 pub use outcomes::{Outcomes, Period, PeriodError, Slice, added_up, outcomes};
 pub use promotion::{Approving, Candidate, Queue, Waiting, approve, queue, reject};
+pub use push::{Looked, Opinion, Sent, Taken, look, push};
 pub use reader::{Reader, check_session, reader};
 pub use recording::{Recorded, Recording, record};
 pub use runs::{

@@ -1,4 +1,5 @@
-//! What waits for a person: knowledge fit to reach the whole organisation, and what only an approval lets out.
+//! What waits for an approval: what only an approval lets out, what a clone promoted to everybody, and what nobody asked
+//! for that has shown itself fit to reach the whole organisation.
 //!
 //! Both yes and no are events. Agents put forward by what they find and what comes of it; they never approve.
 
@@ -49,13 +50,24 @@ pub struct Waiting {
     pub artifact: String,
 }
 
-/// What waits for a person.
+/// What waits for an approval.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
+    /// Waiting before anybody is shown it.
+    pub waiting: Vec<Waiting>,
+    /// Promoted to everybody in a clone; the organisation is not shown it before somebody who did not word it approved
+    /// what it says now.
+    pub promoted: Vec<Waiting>,
     /// Fit to reach the whole organisation, the surest first.
     pub fit: Vec<Candidate>,
-    /// Waiting for an approval before anybody is shown it, or before the organisation is shown what it reads now.
-    pub waiting: Vec<Waiting>,
+}
+
+impl Queue {
+    fn is_full(&self) -> bool {
+        [self.waiting.len(), self.promoted.len(), self.fit.len()]
+            .iter()
+            .all(|it| TOLD_MAX <= *it)
+    }
 }
 
 /// What somebody brings to approve an entry.
@@ -88,8 +100,7 @@ pub async fn queue(desk: &mut Desk) -> Result<Queue, Failure> {
         for entry in page {
             desk.queue_up(&mut queue, entry, &workspace).await?;
         }
-        let is_full = TOLD_MAX <= queue.fit.len() && TOLD_MAX <= queue.waiting.len();
-        if is_last || is_full {
+        if is_last || queue.is_full() {
             break;
         }
     }
@@ -99,8 +110,6 @@ pub async fn queue(desk: &mut Desk) -> Result<Queue, Failure> {
             .total_cmp(&mean(a))
             .then(a.entry.id.cmp(&b.entry.id))
     });
-    queue.fit.truncate(TOLD_MAX);
-    queue.waiting.truncate(TOLD_MAX);
     Ok(queue)
 }
 
@@ -111,16 +120,18 @@ pub async fn approve(desk: &mut Desk, wanted: &str, it: Approving) -> Result<Ent
     let entry = desk.find(wanted).await?;
     let history = desk.events_of(entry.id).await?;
     let by = desk.caller.actor.clone();
+    // Whether it may be approved at all comes first: what was read is beside the point otherwise.
+    let widened = match is_waiting(&entry, &history) {
+        true => None,
+        false => desk.widening(&entry, &history, it.despite, &by).await?,
+    };
     check_artifact(&entry, &it.artifact)?;
     let authors = authors(entry.id, history.iter());
     let signature = it.signature.map(|text| text.trim().to_owned());
-    let mut drafts = vec![decide::approve(&entry, &authors, &by, signature)?];
-    if !is_waiting(&entry, &history) {
-        // How far it reaches, and that somebody who did not word it approved what it says: the organisation's tier asks
-        // for both.
-        let widening = desk.widening(&entry, &history, it.despite, &by).await?;
-        drafts.extend(widening);
-    }
+    let approval = decide::approve(&entry, &authors, &by, signature)?;
+    // How far it reaches, and that somebody who did not word it approved what it says: the organisation's tier asks for
+    // both.
+    let drafts = [Some(approval), widened].into_iter().flatten().collect();
     desk.settle(entry.id, drafts, &by, Act::EntryApproved).await
 }
 
@@ -148,20 +159,20 @@ impl Desk {
         entry: Entry,
         workspace: &Workspace,
     ) -> Result<(), Failure> {
-        let is_held = !entry.quarantine.is_empty() && entry.retracted.is_none();
-        let may_wait = (is_held && is_approved_only(&entry)) || may_have_lapsed(&entry, workspace);
-        if may_wait && queue.waiting.len() < TOLD_MAX {
+        let may_wait = entry.retracted.is_none() && is_approved_only(&entry);
+        if may_wait && !entry.quarantine.is_empty() {
             let history = self.events_of(entry.id).await?;
-            let artifact = Artifact::of(&entry).map(|it| it.digest());
-            let has_lapsed = reaches_unapproved(&entry, &history) && !is_kept(&entry, &history);
-            let waits = is_waiting(&entry, &history) || has_lapsed;
-            if let Some(artifact) = artifact.filter(|_| waits) {
-                let authors = authors(entry.id, history.iter());
-                queue.waiting.push(Waiting {
-                    authors,
-                    artifact,
-                    entry,
-                });
+            if is_waiting(&entry, &history) && queue.waiting.len() < TOLD_MAX {
+                queue.waiting.extend(Waiting::new(entry, &history));
+            }
+            return Ok(());
+        }
+        if entry.scope.value == Scope::Global {
+            if may_have_lapsed(&entry, workspace) && queue.promoted.len() < TOLD_MAX {
+                let history = self.events_of(entry.id).await?;
+                if reaches_unapproved(&entry, &history) && !is_kept(&entry, &history) {
+                    queue.promoted.extend(Waiting::new(entry, &history));
+                }
             }
             return Ok(());
         }
@@ -204,6 +215,12 @@ impl Desk {
                 entry.id
             )));
         }
+        if entry.scope.value == Scope::Global && is_approved(entry, history.iter()) {
+            return Err(Failure::Conflict(format!(
+                "{} is approved for the whole organisation as it reads now; there is nothing left to approve",
+                entry.id
+            )));
+        }
         let facts = EntryFacts::of(entry, None, self.now);
         let against = self.opponent(entry.id, &workspace).await?;
         let overridden = despite.then_some(by);
@@ -228,12 +245,13 @@ impl Desk {
         Ok(live.min())
     }
 
-    async fn events_of(&mut self, id: EntryId) -> Result<Vec<Event>, Failure> {
+    pub(super) async fn events_of(&mut self, id: EntryId) -> Result<Vec<Event>, Failure> {
         let history = self.tenant.history(id).await?;
         Ok(history.into_iter().map(|it| it.event).collect())
     }
 
-    async fn settle(
+    /// Writes down what a person decided about an entry, for whoever looks after the hub, too.
+    pub(super) async fn settle(
         &mut self,
         id: EntryId,
         drafts: Vec<Draft>,
@@ -247,8 +265,19 @@ impl Desk {
     }
 }
 
+impl Waiting {
+    /// Returns what waits; nothing of an entry without a wording.
+    fn new(entry: Entry, history: &[Event]) -> Option<Self> {
+        Some(Self {
+            authors: authors(entry.id, history.iter()),
+            artifact: Artifact::of(&entry)?.digest(),
+            entry,
+        })
+    }
+}
+
 /// Returns whether only an approval lets an entry out.
-fn is_waiting(entry: &Entry, history: &[Event]) -> bool {
+pub(super) fn is_waiting(entry: &Entry, history: &[Event]) -> bool {
     is_approved_only(entry) && has_held_wording(entry, history.iter())
 }
 
@@ -278,8 +307,8 @@ fn check_artifact(entry: &Entry, read: &str) -> Result<(), Failure> {
     match read == artifact.digest() {
         true => Ok(()),
         false => Err(Failure::Conflict(format!(
-            "{} reads otherwise now: look at it again and approve that; its digest stands in the queue",
-            entry.id
+            "`artifact` is not the digest of what {id} says now; read it again and send that digest (GET /v1/workspaces/{{workspace}}/entries/{id} has both)",
+            id = entry.id
         ))),
     }
 }

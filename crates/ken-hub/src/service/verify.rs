@@ -18,8 +18,8 @@ use ken_core::workspace::Workspace;
 use ken_guard::Guard;
 use ken_remote::wire::Cursor;
 
-use super::health::away;
 use super::{Desk, Failure};
+use crate::away::away;
 use crate::store::{After, Logged};
 
 /// Entries and events one page has while all are read.
@@ -54,6 +54,22 @@ impl Verified {
     pub fn passes(&self) -> bool {
         self.errors == 0
     }
+
+    /// Counts findings, and keeps the gravest.
+    fn add(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        let before = self.findings.len();
+        self.findings.extend(findings);
+        let new = &self.findings[before..];
+        if new.is_empty() {
+            return;
+        }
+        let errors = new.iter().filter(|it| it.level == Level::Error).count();
+        self.errors += errors as u64;
+        self.warnings += (new.len() - errors) as u64;
+        // Stable: of equal ones the first stay.
+        self.findings.sort_by_key(|it| std::cmp::Reverse(it.level));
+        self.findings.truncate(FINDINGS_MAX);
+    }
 }
 
 /// Checks everything that can be checked without code.
@@ -63,66 +79,89 @@ pub async fn verify(desk: &mut Desk) -> Result<Verified, Failure> {
         unknown: workspace.unknown.clone(),
         ..Verified::default()
     };
-    let mut findings = desk.check_events(&mut verified).await?;
-    let entries = desk.everything().await?;
-    verified.entries = entries.len() as u64;
-    let live = entries.iter().filter(|it| it.is_live());
-    verified.unverifiable = live.filter(|it| it.has_grounds()).count() as u64;
-    for entry in entries.iter().filter(|it| it.retracted.is_none()) {
-        if let Some(raw) = gates::raw_source(entry) {
-            let history = desk.tenant.history(entry.id).await?;
-            let events = history.iter().map(|it| &it.event);
-            findings.extend(gates::no_backflow(entry, &raw, events));
-        }
-    }
-    let today = desk.now.date();
-    findings.extend(away(move || of_state(entries, &workspace, today)).await?);
-    findings.sort_by_key(|it| std::cmp::Reverse(it.level));
-    let errors = findings.iter().filter(|it| it.level == Level::Error);
-    verified.errors = errors.count() as u64;
-    verified.warnings = findings.len() as u64 - verified.errors;
-    findings.truncate(FINDINGS_MAX);
-    verified.findings = findings;
+    desk.check_events(&mut verified).await?;
+    let norms = desk.check_entries(&mut verified).await?;
+    let flagged = workspace.contradictions.values();
+    let flagged: Vec<EntryId> = flagged.flat_map(|(one, other)| [*one, *other]).collect();
+    let flagged = desk.tenant.entries(&flagged).await?;
+    let found = away(move || contradicting(&norms, flagged, &workspace)).await?;
+    verified.add(found);
     Ok(verified)
 }
 
 impl Desk {
-    async fn everything(&mut self) -> Result<Vec<Entry>, Failure> {
+    /// Looks at every entry, some at a time, so that a large workspace needs no more memory than a small one; returns the
+    /// norms that hold.
+    async fn check_entries(&mut self, verified: &mut Verified) -> Result<Vec<Entry>, Failure> {
         let filter = Filter {
             shelf: Shelf::All,
             ..Filter::default()
         };
-        let (mut all, mut after) = (Vec::new(), None);
+        let (today, mut norms, mut after) = (self.now.date(), Vec::new(), None);
         loop {
             let page = self
                 .tenant
                 .list(&filter, after.as_ref(), Some(PAGE))
                 .await?;
-            let is_last = page.len() < PAGE as usize;
             after = page.last().map(After::of);
-            all.extend(page);
+            let is_last = page.len() < PAGE as usize;
+            verified.entries += page.len() as u64;
+            let live = page.iter().filter(|it| it.is_live());
+            verified.unverifiable += live.filter(|it| it.has_grounds()).count() as u64;
+            for entry in &page {
+                if let Some(raw) = gates::raw_source(entry) {
+                    let history = self.tenant.history(entry.id).await?;
+                    let events = history.iter().map(|it| &it.event);
+                    verified.add(gates::no_backflow(entry, &raw, events));
+                }
+                verified.add(gates::provenance(entry));
+                verified.add(gates::staleness(entry, today));
+            }
+            let loose = self.loose_links(&page).await?;
+            verified.add(loose);
+            let is_norm =
+                |it: &Entry| it.id.prefix().memory() == Memory::Procedural && it.is_live();
+            norms.extend(page.into_iter().filter(is_norm));
             if is_last {
-                return Ok(all);
+                return Ok(norms);
             }
         }
     }
 
+    /// Returns the links of some entries that lead nowhere.
+    async fn loose_links(&mut self, entries: &[Entry]) -> Result<Vec<Finding>, Failure> {
+        let mut known: BTreeSet<EntryId> = entries.iter().map(|it| it.id).collect();
+        let links = entries.iter().flat_map(|it| &it.links).map(|it| it.to);
+        let others: BTreeSet<EntryId> = links.filter(|it| !known.contains(it)).collect();
+        let others: Vec<EntryId> = others.into_iter().collect();
+        for some in others.chunks(PAGE as usize) {
+            let there = self.tenant.entries(some).await?;
+            known.extend(there.iter().map(|it| it.id));
+        }
+        let mut findings = Vec::new();
+        for entry in entries {
+            let loose = entry.links.iter().filter(|it| !known.contains(&it.to));
+            findings.extend(loose.map(|it| gates::loose_link(entry, it.to)));
+        }
+        Ok(findings)
+    }
+
     /// Reads every line again and asks today's rules about it.
-    async fn check_events(&mut self, verified: &mut Verified) -> Result<Vec<Finding>, Failure> {
-        let (mut findings, mut cursor) = (Vec::new(), Cursor::default());
+    async fn check_events(&mut self, verified: &mut Verified) -> Result<(), Failure> {
+        let mut cursor = Cursor::default();
         loop {
             let page = self.tenant.events_after(cursor, PAGE).await?;
             cursor = page.cursor;
             let (events, guard) = (page.events, Arc::clone(&self.house.guard));
             verified.events += events.len() as u64;
-            findings.extend(away(move || of_lines(&events, &guard)).await?);
+            verified.add(away(move || of_lines(&events, &guard)).await?);
             if !page.more {
-                return Ok(findings);
+                return Ok(());
             }
             if EVENTS_MAX <= verified.events {
                 let all = self.tenant.row().await?.events;
                 verified.events_unseen = all.saturating_sub(verified.events);
-                return Ok(findings);
+                return Ok(());
             }
         }
     }
@@ -156,27 +195,12 @@ fn of_lines(events: &[Logged], guard: &Guard) -> Vec<Finding> {
     findings
 }
 
-/// Returns what the gates over entries and pairs of them find.
-fn of_state(
-    entries: Vec<Entry>,
-    workspace: &Workspace,
-    today: ken_core::time::Date,
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let known: BTreeSet<EntryId> = entries.iter().map(|it| it.id).collect();
-    for entry in &entries {
-        findings.extend(gates::provenance(entry));
-        findings.extend(gates::staleness(entry, today));
-        let loose = entry.links.iter().filter(|it| !known.contains(&it.to));
-        findings.extend(loose.map(|it| gates::loose_link(entry, it.to)));
-    }
-    let is_norm = |it: &&Entry| it.id.prefix().memory() == Memory::Procedural && it.is_live();
-    let norms: Vec<Entry> = entries.iter().filter(is_norm).cloned().collect();
-    let mut found = detected(&norms, workspace, &|_, _| None);
-    let by_id: BTreeMap<EntryId, Entry> = entries.into_iter().map(|it| (it.id, it)).collect();
+/// Returns the norms that contradict each other, and whatever somebody said does.
+fn contradicting(norms: &[Entry], flagged: Vec<Entry>, workspace: &Workspace) -> Vec<Finding> {
+    let mut found = detected(norms, workspace, &|_, _| None);
+    let by_id: BTreeMap<EntryId, Entry> = flagged.into_iter().map(|it| (it.id, it)).collect();
     let looked =
         add_flagged::<Infallible>(workspace, &mut found, &mut |id| Ok(by_id.get(&id).cloned()));
     let Ok(()) = looked;
-    findings.extend(found.iter().map(gates::contradicting));
-    findings
+    found.iter().map(gates::contradicting).collect()
 }

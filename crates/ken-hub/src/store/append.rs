@@ -61,7 +61,8 @@ impl Tenant {
     }
 
     async fn change(&mut self, change: Change) -> Result<Appended, StoreError> {
-        let asked = Asked::by(&change);
+        let others = [&change.remembered[..], &change.dropped].concat();
+        let asked = Asked::by(&change.incoming, &others);
         let known = self.known(&asked).await?;
         let head = known.head;
         let effects = match change.incoming.len() <= INLINE_MAX {
@@ -124,8 +125,7 @@ fn effects(
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or(Err(StoreError::Stopped))
+    crate::away::away(work).await?
 }
 
 /// Returns the place behind the event `last`, which stands at `seq`.

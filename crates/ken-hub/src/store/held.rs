@@ -1,15 +1,23 @@
-//! Events that wait for a person: the guard here found what the one who sent them did not.
+//! What waits for a person: events the guard here found something in that the one who sent them did not, and entries that
+//! were set apart where they were written.
 //!
-//! They are no part of the log. Whoever releases one appends it; whoever discards one has it forgotten.
+//! The events are no part of the log. Whoever releases one appends it; whoever discards one has it forgotten.
 
+use std::collections::BTreeMap;
+
+use ken_core::entry::Entry;
 use ken_core::event::Recorded;
 use ken_core::id::EventId;
 use ken_core::time::Timestamp;
 use sqlx::postgres::PgRow;
 
+use super::read::{After, entry_of};
 use super::settle::parse;
-use super::{StoreError, column, event_id, uuid};
+use super::{StoreError, column, event_id, uuid, uuids};
 use crate::database::{Tenant, millis, timestamp, without_nul};
+
+/// Entries that are read at once while those that wait are looked for.
+const PAGE: i64 = 500;
 
 /// An event that waits.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,27 +64,76 @@ impl Tenant {
         rows.iter().map(held).collect()
     }
 
-    /// Returns those of `ids` that wait.
-    pub async fn held_among(&mut self, ids: &[EventId]) -> Result<Vec<EventId>, StoreError> {
+    /// Returns the lines of those of `ids` that wait.
+    pub async fn held_lines(
+        &mut self,
+        ids: &[EventId],
+    ) -> Result<BTreeMap<EventId, String>, StoreError> {
         let key = self.key();
-        let query = "SELECT event FROM ken.held WHERE workspace_id = $1 AND event = ANY ($2)";
+        let query = "SELECT event, line FROM ken.held WHERE workspace_id = $1 AND event = ANY ($2)";
         let rows = sqlx::query(query)
             .bind(key)
-            .bind(super::uuids(ids))
+            .bind(uuids(ids))
             .fetch_all(self.reading())
             .await?;
         rows.iter()
-            .map(|row| Ok(event_id(column(row, 0)?)))
+            .map(|row| Ok((event_id(column(row, 0)?), column(row, 1)?)))
             .collect()
     }
 
-    /// Takes an event out of those that wait and appends it to the log; nothing if it does not wait.
-    pub async fn release(&mut self, id: EventId) -> Result<Option<HeldEvent>, StoreError> {
-        let Some(held) = self.discard(id).await? else {
-            return Ok(None);
-        };
-        self.append(vec![held.copy.clone()]).await?;
-        Ok(Some(held))
+    /// Returns how many events wait, and how many of them `by` sent.
+    pub async fn held_count(&mut self, by: &str) -> Result<(u64, u64), StoreError> {
+        let key = self.key();
+        let query = "SELECT count(*), count(*) FILTER (WHERE by = $2) FROM ken.held WHERE workspace_id = $1";
+        let row = sqlx::query(query)
+            .bind(key)
+            .bind(without_nul(by))
+            .fetch_one(self.reading())
+            .await?;
+        let (all, own): (i64, i64) = (column(&row, 0)?, column(&row, 1)?);
+        Ok((all.unsigned_abs(), own.unsigned_abs()))
+    }
+
+    /// Returns up to `limit` entries of the log that wait for a person, behind `after`, the newest first.
+    ///
+    /// Which those are is part of an entry and of no column: what is in use or taken back is left out by the database, the
+    /// rest is read.
+    pub async fn set_apart(
+        &mut self,
+        after: Option<&After>,
+        limit: u32,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let key = self.key();
+        let query = "SELECT json FROM ken.entries e
+             WHERE e.workspace_id = $1 AND e.worded AND NOT e.live AND NOT e.retracted
+               AND ($2::text IS NULL OR (e.created, e.id) < ($2, $3))
+             ORDER BY e.created DESC, e.id DESC LIMIT $4";
+        let (mut found, mut after) = (Vec::new(), after.cloned());
+        loop {
+            let created = after.as_ref().map(|it| it.created);
+            let created = created.map(|it| it.map_or_else(String::new, |at| at.to_string()));
+            let rows = sqlx::query(query)
+                .bind(key)
+                .bind(created)
+                .bind(after.as_ref().map(|it| it.id.to_string()))
+                .bind(PAGE)
+                .fetch_all(self.reading())
+                .await?;
+            let is_last = rows.len() < PAGE as usize;
+            for row in &rows {
+                let entry = entry_of(row)?;
+                after = Some(After::of(&entry));
+                if !entry.quarantine.is_empty() {
+                    found.push(entry);
+                }
+                if limit as usize <= found.len() {
+                    return Ok(found);
+                }
+            }
+            if is_last {
+                return Ok(found);
+            }
+        }
     }
 
     /// Forgets an event that waits; nothing if it does not.

@@ -1,15 +1,20 @@
 //! What a change asks the database before it can be worked out, in one question.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
-use ken_core::event::{Body, Event};
+use ken_core::event::{Body, Event, Recorded};
 use ken_core::id::{EntryId, EventId};
+use ken_core::state::blanks;
 use ken_core::workspace::concerns_workspace;
 use sqlx::Row as _;
+use sqlx::postgres::PgRow;
+use uuid::Uuid;
 
-use super::settle::{Before, Change, Held};
-use super::{StoreError, event_id, uuids};
-use crate::database::Tenant;
+use super::settle::{Before, Held};
+use super::{StoreError, event_id, uuid};
+use crate::database::{Database, DatabaseError, Tenant};
+use crate::identity::{OrganisationId, WorkspaceId};
 
 /// Stands for the workspace among the names of entries.
 pub(super) const OF_WORKSPACE: &str = "";
@@ -45,13 +50,15 @@ pub(super) struct Known {
 }
 
 impl Asked {
-    /// Returns what has to be known for a change.
-    pub(super) fn by(change: &Change) -> Self {
+    /// Returns what has to be known before `incoming` can be taken in; `others` are events that change, too.
+    pub(super) fn by(incoming: &[Recorded], others: &[EventId]) -> Self {
         let mut asked = Self {
-            ids: change.ids(),
+            ids: others.iter().copied().collect(),
             ..Self::default()
         };
-        for copy in &change.incoming {
+        for copy in incoming {
+            asked.ids.insert(copy.event.id);
+            asked.ids.extend(blanks(&copy.event));
             let adds_up = only_adds_up(&copy.event);
             for entry in copy.event.entries() {
                 let name = entry.to_string();
@@ -66,6 +73,32 @@ impl Asked {
         }
         asked
     }
+
+    /// Writes the question as text, so that it can be asked with the message that begins the transaction.
+    ///
+    /// Ids are printed from numbers and names are letters, digits and a hyphen: nothing in it can end the quotes it is in.
+    fn question(&self, organisation: Uuid, workspace: Uuid) -> String {
+        let mut text = format!(
+            "SELECT part, event, entry, seq, is_global, line FROM ken.for_append('{}', '{}', '{{",
+            organisation.hyphenated(),
+            workspace.hyphenated()
+        );
+        let mut between = "";
+        for id in &self.ids {
+            let _ = write!(text, "{between}{}", uuid(*id).hyphenated());
+            between = ",";
+        }
+        for names in [&self.touched, &self.whole] {
+            text.push_str("}', '{");
+            let mut between = "";
+            for name in names {
+                let _ = write!(text, "{between}\"{name}\"");
+                between = ",";
+            }
+        }
+        text.push_str("}')");
+        text
+    }
 }
 
 /// Returns whether an event can be added to an entry without the others it has.
@@ -76,43 +109,84 @@ fn only_adds_up(event: &Event) -> bool {
     )
 }
 
+/// What a row of the answer tells, as `ken.for_append` numbers it.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Head,
+    /// An event that is there.
+    Held,
+    /// An event that is to be blanked.
+    Blanked,
+    Entry,
+    /// An event that an entry, or the workspace, is folded from.
+    History,
+}
+
+impl TryFrom<i16> for Part {
+    type Error = StoreError;
+
+    fn try_from(number: i16) -> Result<Self, StoreError> {
+        match number {
+            0 => Ok(Self::Head),
+            1 => Ok(Self::Held),
+            2 => Ok(Self::Blanked),
+            3 => Ok(Self::Entry),
+            4 => Ok(Self::History),
+            other => Err(StoreError::damaged(format!("part {other} of an answer"))),
+        }
+    }
+}
+
+impl Known {
+    fn take(&mut self, row: &PgRow) -> Result<(), StoreError> {
+        match Part::try_from(row.try_get::<i16, _>("part")?)? {
+            Part::Head => self.head = row.try_get("seq")?,
+            Part::Held => {
+                let (seq, line) = (row.try_get("seq")?, row.try_get("line")?);
+                let id = event_id(row.try_get("event")?);
+                self.before.held.insert(id, Held { seq, line });
+            }
+            Part::Blanked => {
+                let id = event_id(row.try_get("event")?);
+                self.before.blanked.insert(id);
+            }
+            Part::Entry => {
+                let id: &str = row.try_get("entry")?;
+                let id = id.parse().map_err(StoreError::damaged)?;
+                let (json, is_global) = (row.try_get("line")?, row.try_get("is_global")?);
+                self.entries.insert(id, StoredEntry { json, is_global });
+            }
+            Part::History => {
+                let events = self.histories.entry(row.try_get("entry")?).or_default();
+                events.push((event_id(row.try_get("event")?), row.try_get("line")?));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Database {
+    /// Begins a transaction that is about to append: what has to be known for that is asked with the message that begins it.
+    ///
+    /// Nobody else appends to the workspace from now until it ends.
+    pub async fn appending(
+        &self,
+        organisation: OrganisationId,
+        workspace: WorkspaceId,
+        copies: &[Recorded],
+    ) -> Result<Tenant, DatabaseError> {
+        let question = Asked::by(copies, &[]).question(organisation.0, workspace.0);
+        Tenant::begin_asking(self, organisation, workspace, &question).await
+    }
+}
+
 impl Tenant {
     /// Takes the workspace's row, so that nobody appends until this transaction ends, and answers what was asked.
     pub(super) async fn known(&mut self, asked: &Asked) -> Result<Known, StoreError> {
-        let (organisation, key) = (self.organisation().0, self.key());
-        let query = "SELECT part, event, entry, seq, is_global, line FROM ken.for_append($1, $2, $3, $4, $5)";
-        let rows = sqlx::query(query)
-            .bind(organisation)
-            .bind(key)
-            .bind(uuids(&asked.ids))
-            .bind(asked.touched.iter().map(String::as_str).collect::<Vec<_>>())
-            .bind(asked.whole.iter().map(String::as_str).collect::<Vec<_>>())
-            .fetch_all(self.connection())
-            .await?;
+        let question = asked.question(self.organisation().0, self.key());
         let mut known = Known::default();
-        for row in rows {
-            let part: i16 = row.try_get(0)?;
-            match part {
-                0 => known.head = row.try_get(3)?,
-                1 => {
-                    let (seq, line) = (row.try_get(3)?, row.try_get(5)?);
-                    let held = &mut known.before.held;
-                    held.insert(event_id(row.try_get(1)?), Held { seq, line });
-                }
-                2 => {
-                    known.before.blanked.insert(event_id(row.try_get(1)?));
-                }
-                3 => {
-                    let id: &str = row.try_get(2)?;
-                    let id = id.parse().map_err(StoreError::damaged)?;
-                    let (json, is_global) = (row.try_get(5)?, row.try_get(4)?);
-                    known.entries.insert(id, StoredEntry { json, is_global });
-                }
-                _ => {
-                    let events = known.histories.entry(row.try_get(2)?).or_default();
-                    events.push((event_id(row.try_get(1)?), row.try_get(5)?));
-                }
-            }
+        for row in self.answer(&question).await? {
+            known.take(&row)?;
         }
         Ok(known)
     }

@@ -32,6 +32,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{Decode, Postgres, Row as _, Type};
 use uuid::Uuid;
 
+use crate::away::BrokenOff;
 use crate::database::DatabaseError;
 
 pub use append::{Appended, Outcome};
@@ -47,20 +48,20 @@ pub use search::{Elsewhere, Query, any_word};
 pub enum StoreError {
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    #[error("what is stored cannot be read: {0}")]
-    Damaged(String),
+    #[error("what is stored cannot be read")]
+    Damaged(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(
         "the place {0} is not in this log: it was restored from an older backup; begin at 0 again"
     )]
     CursorUnknown(Cursor),
-    #[error("the work on it was stopped")]
-    Stopped,
+    #[error(transparent)]
+    BrokenOff(#[from] BrokenOff),
 }
 
 impl StoreError {
     /// Says that a stored value is not what was written.
-    pub(crate) fn damaged(why: impl std::fmt::Display) -> Self {
-        Self::Damaged(why.to_string())
+    pub(crate) fn damaged(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Damaged(why.into())
     }
 }
 

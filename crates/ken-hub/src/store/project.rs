@@ -76,6 +76,8 @@ pub(super) enum Was<'a> {
 /// What has to be written beside the log.
 #[derive(Debug, Default)]
 pub(super) struct Projection {
+    /// Whether some of the entries may have been there before.
+    pub(super) is_over: bool,
     pub(super) entries: Vec<EntryRow>,
     pub(super) searchable: Vec<SearchRow>,
     /// Entries that cannot be found any more, if they could.
@@ -167,6 +169,7 @@ impl Effects {
         self.histories.extend(more);
         let mut projection = Projection::default();
         for entry in &self.absorbed {
+            projection.is_over = true;
             // What only adds up changes nobody's wording, approval or reach.
             let stored = self.entries.get(&entry.id);
             let is_for_all = stored.is_some_and(|it| it.is_global);
@@ -197,7 +200,7 @@ impl Effects {
                 .map(|part| scope.spawn(|| self.refold(part)))
                 .collect();
             let done = parts.into_iter().map(|part| part.join());
-            done.map(|part| part.unwrap_or(Err(StoreError::Stopped)))
+            done.map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect()
         })
     }
@@ -248,6 +251,7 @@ impl Effects {
 impl Projection {
     /// Takes in what was worked out beside it about other entries.
     fn extend(&mut self, other: Self) {
+        self.is_over |= other.is_over;
         self.entries.extend(other.entries);
         self.searchable.extend(other.searchable);
         self.unsearchable.extend(other.unsearchable);
@@ -268,6 +272,7 @@ impl Projection {
             Was::Stored(stored) => (Some(read_entry(&stored.json)?), true, stored.is_global),
             Was::Unknown => (None, true, true),
         };
+        self.is_over |= was_there;
         let Some(Folded { entry, is_for_all }) = folded else {
             self.gone.push(id);
             self.unsearchable.push(id);

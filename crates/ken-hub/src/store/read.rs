@@ -1,5 +1,7 @@
 //! Questions about entries and events, as every store answers them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ken_core::entry::Entry;
 use ken_core::event::Recorded;
 use ken_core::hlc::Hlc;
@@ -15,7 +17,7 @@ use sqlx::{Postgres, QueryBuilder};
 use super::known::OF_WORKSPACE;
 use super::project::read_entry;
 use super::settle::parse;
-use super::{StoreError, column, uuid};
+use super::{StoreError, column, event_id, uuid, uuids};
 use crate::database::{Tenant, without_nul};
 
 /// Candidates an ambiguous beginning lists.
@@ -26,6 +28,9 @@ pub const EVENTS_MAX: i64 = 10_000;
 
 /// Entries one listing holds at most: what a repository is made for.
 pub const ENTRIES_MAX: i64 = 100_000;
+
+/// The type of events that say whether an entry helped.
+const FEEDBACK: &str = "feedback.given";
 
 /// Comes after every character of an id.
 const END: char = '\u{10ffff}';
@@ -83,6 +88,62 @@ impl Tenant {
             .fetch_optional(self.reading())
             .await?;
         row.map(|row| parse(column(&row, 0)?)).transpose()
+    }
+
+    /// Returns those of the events the log has, by id.
+    pub async fn copies(
+        &mut self,
+        ids: &[EventId],
+    ) -> Result<BTreeMap<EventId, Recorded>, StoreError> {
+        let key = self.key();
+        let query = "SELECT line FROM ken.events WHERE workspace_id = $1 AND id = ANY ($2)";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(uuids(ids))
+            .fetch_all(self.reading())
+            .await?;
+        let read = |row| parse(column(row, 0)?).map(|copy| (copy.event.id, copy));
+        rows.iter().map(read).collect()
+    }
+
+    /// Returns what was said about whether these entries helped.
+    pub async fn feedback_on(&mut self, ids: &[EntryId]) -> Result<Vec<Recorded>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let key = self.key();
+        let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        let query = "SELECT DISTINCT e.line FROM ken.subjects s
+             JOIN ken.events e ON e.workspace_id = $1 AND e.seq = s.seq AND e.type = $3
+             WHERE s.workspace_id = $1 AND s.entry = ANY ($2)";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(names)
+            .bind(FEEDBACK)
+            .fetch_all(self.reading())
+            .await?;
+        rows.iter().map(|row| parse(column(row, 0)?)).collect()
+    }
+
+    /// Returns those of the events that are blanked whoever brings them: by an order, or because the hub remembers.
+    pub async fn ordered_blank(
+        &mut self,
+        ids: &[EventId],
+    ) -> Result<BTreeSet<EventId>, StoreError> {
+        if ids.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let key = self.key();
+        let query = "SELECT target FROM ken.orders WHERE workspace_id = $1 AND target = ANY ($2)
+             UNION SELECT event FROM ken.remembered WHERE workspace_id = $1 AND event = ANY ($2)";
+        let rows = sqlx::query(query)
+            .bind(key)
+            .bind(uuids(ids))
+            .fetch_all(self.reading())
+            .await?;
+        rows.iter()
+            .map(|row| Ok(event_id(column(row, 0)?)))
+            .collect()
     }
 
     /// Returns the events of an entry in canonical order; of more than [`EVENTS_MAX`] the latest.

@@ -112,18 +112,4 @@ impl Tenant {
         sqlx::raw_sql(query).execute(self.connection()).await?;
         Ok(())
     }
-
-    /// Returns how many events the workspace has, and how many its organisation's row lets it have.
-    pub async fn room(&mut self) -> Result<(u64, Option<u64>), StoreError> {
-        let (organisation, key) = (self.organisation().0, self.key());
-        let query = "SELECT w.events, o.events_max FROM ken.workspaces w
-             JOIN ken.organisations o ON o.id = w.organisation_id WHERE w.organisation_id = $1 AND w.id = $2";
-        let row = sqlx::query(query)
-            .bind(organisation)
-            .bind(key)
-            .fetch_one(self.connection())
-            .await?;
-        let (events, max): (i64, Option<i64>) = (column(&row, 0)?, column(&row, 1)?);
-        Ok((events.unsigned_abs(), max.map(i64::unsigned_abs)))
-    }
 }

@@ -59,14 +59,6 @@ pub(super) struct Settled {
 }
 
 impl Change {
-    /// Returns the events whose stored form the change may touch.
-    pub(super) fn ids(&self) -> BTreeSet<EventId> {
-        let incoming = self.incoming.iter().map(|copy| copy.event.id);
-        let targets = self.incoming.iter().filter_map(|copy| blanks(&copy.event));
-        let told = self.remembered.iter().chain(&self.dropped).copied();
-        incoming.chain(targets).chain(told).collect()
-    }
-
     /// Finds out what the change comes to.
     pub(super) fn settle(self, before: Before) -> Result<Settled, StoreError> {
         let mut slots = Slots {

@@ -13,9 +13,12 @@ use super::settle::Settled;
 use super::{StoreError, uuid, uuids};
 use crate::database::{Tenant, millis};
 
-/// Writes events, subjects, entries and what a search reads, and moves the head.
-const WRITE: &str = "
-WITH logged AS (
+/// Writes events, subjects, entries and what a search reads, and moves the head; `$entry` and `$found` say what becomes of
+/// rows that are there already.
+macro_rules! write {
+    ($entry:literal, $found:literal) => {
+        concat!(
+            "WITH logged AS (
     INSERT INTO ken.events (workspace_id, seq, id, at, type, blanked, line)
     SELECT $1, * FROM unnest($3::bigint[], $4::uuid[], $5::text[], $6::text[], $7::boolean[], $8::text[])
 ), about AS (
@@ -31,22 +34,34 @@ WITH logged AS (
         $24::boolean[], $25::text[], $26::text[])
         AS u (id, memory, kind, status, lens, alias, created, updated,
             worded, live, archived, retracted, tombstone, global, tags, json)
-    ON CONFLICT (workspace_id, id) DO UPDATE SET kind = excluded.kind, status = excluded.status,
-        lens = excluded.lens, alias = excluded.alias, created = excluded.created, updated = excluded.updated,
-        worded = excluded.worded, live = excluded.live, archived = excluded.archived,
-        retracted = excluded.retracted, tombstone = excluded.tombstone, global = excluded.global,
-        tags = excluded.tags, json = excluded.json
+    ", $entry, "
 ), found AS (
     INSERT INTO ken.searchable (workspace_id, entry, live, words, length, paths, model, vector)
     SELECT $1, entry, live, words, length, string_to_array(paths, $33), $34, vector
     FROM unnest($28::text[], $39::boolean[], $29::tsvector[], $30::integer[], $31::text[], $32::halfvec[])
         AS u (entry, live, words, length, paths, vector)
-    ON CONFLICT (workspace_id, entry) DO UPDATE SET live = excluded.live, words = excluded.words, length = excluded.length,
-        paths = excluded.paths, model = excluded.model, vector = excluded.vector
+    ", $found, "
 )
-UPDATE ken.workspaces SET head = $35, folded = $35, events = events + $36, bytes = bytes + $37, 
+UPDATE ken.workspaces SET head = $35, folded = $35, events = events + $36, bytes = bytes + $37,
     appended_at = CASE WHEN 0 < cardinality($3::bigint[]) THEN $38 ELSE appended_at END
-WHERE organisation_id = $2 AND id = $1";
+WHERE organisation_id = $2 AND id = $1"
+        )
+    };
+}
+
+/// For entries none of which was there: nothing has to be looked for.
+const WRITE_NEW: &str = write!("", "");
+
+/// For entries that may have been there.
+const WRITE_OVER: &str = write!(
+    "ON CONFLICT (workspace_id, id) DO UPDATE SET kind = excluded.kind, status = excluded.status,
+        lens = excluded.lens, alias = excluded.alias, created = excluded.created, updated = excluded.updated,
+        worded = excluded.worded, live = excluded.live, archived = excluded.archived,
+        retracted = excluded.retracted, tombstone = excluded.tombstone, global = excluded.global,
+        tags = excluded.tags, json = excluded.json",
+    "ON CONFLICT (workspace_id, entry) DO UPDATE SET live = excluded.live, words = excluded.words, length = excluded.length,
+        paths = excluded.paths, model = excluded.model, vector = excluded.vector"
+);
 
 /// Events as columns.
 #[derive(Default)]
@@ -161,7 +176,11 @@ impl Tenant {
         let words =
             |read: fn(&SearchRow) -> &str| -> Vec<&str> { found.iter().map(read).collect() };
         let vectors: Vec<Option<HalfVector>> = found.iter().map(|row| row.vector.clone()).collect();
-        sqlx::query(WRITE)
+        let write = match projection.is_over {
+            true => WRITE_OVER,
+            false => WRITE_NEW,
+        };
+        sqlx::query(write)
             .bind(key)
             .bind(organisation)
             .bind(&log.seqs)

@@ -9,9 +9,9 @@ use crate::hub::{Hub, Tenant, bearer};
 
 /// Requests that are sent; ten thousand under `KEN_LONG=1`.
 fn requests() -> usize {
-    match std::env::var_os("KEN_LONG") {
-        Some(_) => 10_000,
-        None => 2_000,
+    match ken_testkit::laws::is_long() {
+        true => 10_000,
+        false => 2_000,
     }
 }
 
@@ -48,6 +48,8 @@ fn paths(hub: &Hub) -> Vec<String> {
                 "/search",
                 "/runs",
                 "/held",
+                "/quarantine",
+                "/promotions",
                 "/outcomes?period=7d",
             ];
             paths.extend(tails.map(|tail| format!("/v1/workspaces/{name}{tail}")));

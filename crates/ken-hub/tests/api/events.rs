@@ -86,7 +86,8 @@ fn agents_send_what_agents_wrote_and_nothing_that_is_a_persons() {
     let mut scribe = Scribe::new(3);
     let (_, by_person) = scribe.propose(STATEMENT);
     scribe.by("agent:tester/7f3a");
-    let (_, by_agent) = scribe.propose(&format!("{STATEMENT}, as an agent saw it"));
+    let said = format!("{STATEMENT}, as an agent saw it");
+    let (_, by_agent) = scribe.propose_with(Kind::Learning, &said, |it| it.origin = Origin::Agent);
     let blank = Body::EventBlanked(EventBlanked {
         event: by_agent.event.id,
         reason: ken_core::event::BlankReason::Secret,
@@ -97,7 +98,7 @@ fn agents_send_what_agents_wrote_and_nothing_that_is_a_persons() {
     assert_eq!(answer.status, 200, "{}", answer.text());
     let told = verdicts(&answer);
     assert_eq!(told[0], "refused", "{}", answer.text());
-    assert_ne!(told[1], "refused", "{}", answer.text());
+    assert_eq!(told[1], "admitted", "{}", answer.text());
     assert_eq!(told[2], "refused", "{}", answer.text());
     // What the hub has already is known, whoever sends it.
     hub.push(
@@ -121,11 +122,12 @@ fn a_secret_reaches_no_table_and_no_answer() {
     let told = answer.problem("refused");
     assert_eq!(told["events"][0]["verdict"], "refused");
     assert!(!answer.text().contains(&secret), "{}", answer.text());
-    let dump = hub.database.sql(
-        "select (select count(*) from ken.events where line like '%AKIA%')
-              + (select count(*) from ken.held where line like '%AKIA%')",
-    );
-    assert_eq!(dump.trim(), "0");
+    assert_eq!(hub.tables_holding("AKIA"), Vec::<String>::new());
+    // The search finds what is there: else its silence would say nothing.
+    let (_, fine) = scribe.propose("Use the blue key for the bucket of the shop");
+    hub.push(&hub.acme, &hub.acme.curator, &[fine]);
+    let found = hub.tables_holding("blue key");
+    assert!(found.contains(&"events".to_owned()), "{found:?}");
 }
 
 #[test]
@@ -171,6 +173,10 @@ fn what_was_quarantined_stays_so_and_what_claims_too_much_is_held() {
     let (_, waits) = scribe.propose(STATEMENT);
     let answer = hub.push(&hub.acme, &hub.acme.curator, &[waits]);
     assert_eq!(verdicts(&answer), ["quarantined"], "{}", answer.text());
+    let why = answer.json()["events"][0]["reason"].to_string();
+    assert!(why.contains("/quarantine"), "{why}");
+    let listed = hub.get("/v1/workspaces/shop/quarantine", &hub.acme.curator);
+    assert_eq!(listed.json()["items"][0]["statement"], STATEMENT);
     assert_eq!(lines(&hub).len(), 1, "it stands in the log");
     scribe.verdict = AdmissionVerdict::Admitted;
     let (_, claims) = scribe.propose_with(
@@ -183,6 +189,8 @@ fn what_was_quarantined_stays_so_and_what_claims_too_much_is_held() {
     );
     let answer = hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&claims));
     assert_eq!(verdicts(&answer), ["quarantined"], "{}", answer.text());
+    let why = answer.json()["events"][0]["reason"].to_string();
+    assert!(why.contains("/held"), "{why}");
     assert_eq!(lines(&hub).len(), 1, "it does not stand in the log");
     let held = hub
         .get("/v1/workspaces/shop/held", &hub.acme.curator)
@@ -219,6 +227,26 @@ fn a_workspace_takes_no_more_than_its_quota_and_nothing_of_what_is_too_much() {
     assert!(lines(&hub).is_empty());
     let fits = hub.push(&hub.acme, &hub.acme.curator, &copies[..3]);
     assert_eq!(fits.status, 200, "{}", fits.text());
+}
+
+#[test]
+fn a_full_workspace_still_takes_an_order_to_blank() {
+    let hub = Hub::start_with(|settings| settings.quotas.events = 1);
+    let mut scribe = Scribe::new(11);
+    let (_, leak) = scribe.propose(STATEMENT);
+    let answer = hub.push(&hub.acme, &hub.acme.curator, std::slice::from_ref(&leak));
+    assert_eq!(verdicts(&answer), ["admitted"], "{}", answer.text());
+    let blank = Body::EventBlanked(EventBlanked {
+        event: leak.event.id,
+        reason: ken_core::event::BlankReason::Secret,
+    });
+    let order = scribe.write(Vec::new(), blank);
+    let answer = hub.push(&hub.acme, &hub.acme.curator, &[order]);
+    assert_eq!(verdicts(&answer), ["admitted"], "{}", answer.text());
+    assert!(!lines(&hub).concat().contains(STATEMENT));
+    let (_, more) = scribe.propose(&format!("{STATEMENT}, again"));
+    hub.push(&hub.acme, &hub.acme.curator, &[more])
+        .problem("quota");
 }
 
 #[test]
@@ -306,7 +334,7 @@ fn a_stream_ends_when_its_time_is_over_and_when_its_token_is_revoked() {
         "it ends by itself"
     );
     drop(hub);
-    // Asked again every tenth of a second, for much longer than the test waits.
+    // Asked again every three seconds, for much longer than the test waits.
     let hub = Hub::start_with(|settings| settings.limits.stream = Duration::from_secs(60));
     let mut told = follow(&hub, None);
     assert!(told.next().is_some_and(|it| it.contains("200")));

@@ -2,7 +2,10 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use ken_hub::serve::log::{Log, Telling};
 
 use crate::hub::{Hub, agent, send};
 
@@ -21,6 +24,36 @@ fn an_organisation_that_asks_too_often_waits_and_another_does_not() {
     let wait: u64 = answer.header("retry-after").parse().expect("seconds");
     assert!((1..=2).contains(&wait), "{wait}");
     assert_eq!(hub.get("/v1/workspaces", &hub.other.reader).status, 200);
+}
+
+#[test]
+fn what_was_refused_is_written_down_without_what_was_sent() {
+    let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+    let hub = Hub::start_with(|settings| {
+        let to = Arc::clone(&lines);
+        settings.log = Log::new(Telling::Problems, move |line| {
+            to.lock().expect("lines").push(line.to_owned());
+        });
+    });
+    assert_eq!(hub.get("/v1/workspaces", &hub.acme.reader).status, 200);
+    let secret = hub.acme.reader.clone();
+    hub.post("/v1/workspaces", &secret, r#"{"name":"sesame"}"#)
+        .problem("forbidden");
+    hub.get("/v1/workspaces/sesame", &secret)
+        .problem("not-found");
+    hub.get("/v1/workspaces", "ken_sesame")
+        .problem("unauthenticated");
+    let organisation = hub.acme.organisation.0;
+    drop(hub);
+    let lines = lines.lock().expect("lines").clone();
+    // A line begins with its time.
+    let said: Vec<&str> = lines.iter().map(|it| it[25..].trim_end()).collect();
+    let refused = format!("organisation {organisation} forbidden");
+    assert!(said[0].starts_with("403 POST /v1/workspaces ") && said[0].ends_with(&refused));
+    assert!(said[1].starts_with("404 GET /v1/workspaces/{workspace} "));
+    assert!(said[2].starts_with("401 GET /v1/workspaces ") && said[2].ends_with("unauthenticated"));
+    assert_eq!(said[3..], ["ending, 0 requests under way", "ended"]);
+    assert!(!lines.concat().contains("sesame") && !lines.concat().contains(&secret));
 }
 
 /// Begins a request whose body does not come.

@@ -166,6 +166,36 @@ fn a_refusal_gives_the_key_back_and_leaves_nothing_of_what_was_sent() {
 }
 
 #[test]
+fn what_may_have_been_done_is_not_done_again_under_its_key() {
+    let hub = Hub::start();
+    // The connection ends in the moment of the commit.
+    hub.database.sql(
+        "create function ken.lost() returns trigger language plpgsql security definer as
+         'begin perform pg_terminate_backend(pg_backend_pid()); return null; end';
+         create constraint trigger lost after insert on ken.workspaces deferrable initially deferred
+             for each row execute function ken.lost()",
+    );
+    let made = || {
+        keyed(
+            &hub,
+            "/v1/workspaces",
+            &hub.acme.admin,
+            "key-of-the-lost",
+            r#"{"name":"second"}"#,
+        )
+    };
+    let lost = made();
+    assert_eq!(lost.status, 503, "{}", lost.text());
+    assert!(lost.text().contains("may or may not"), "{}", lost.text());
+    hub.database.sql("drop trigger lost on ken.workspaces");
+    let again = made();
+    again.problem("conflict");
+    assert!(again.text().contains("may or may not"), "{}", again.text());
+    hub.get("/v1/workspaces/second", &hub.acme.reader)
+        .problem("not-found");
+}
+
+#[test]
 fn a_secret_is_never_kept_for_a_key() {
     let hub = Hub::start();
     let body = r#"{"name":"n","role":"reader"}"#;
@@ -212,6 +242,20 @@ fn one_key_sent_at_once_is_carried_out_once() {
 }
 
 #[test]
+fn what_is_wrong_with_a_body_is_told_in_whole_words() {
+    let hub = Hub::start();
+    let path = "/v1/workspaces/shop/search";
+    let told = hub
+        .post(path, &hub.acme.reader, r#"{"q": "x"}"#)
+        .problem("invalid");
+    let detail = told["detail"].as_str().expect("why");
+    assert!(
+        detail.contains("unknown field `q`") && detail.ends_with("at line 1 column 4; see /docs"),
+        "{detail}"
+    );
+}
+
+#[test]
 fn the_document_describes_and_the_page_loads_nothing_from_elsewhere() {
     let hub = Hub::start();
     let document = hub.send("GET", "/v1/openapi.json", &[], None);
@@ -244,6 +288,25 @@ fn the_document_describes_and_the_page_loads_nothing_from_elsewhere() {
     );
     let text = page.text();
     assert!(text.contains("/v1/workspaces/{workspace}/events"));
+    // From the page alone somebody can search, and knows what comes back.
+    for told in [
+        "<code>include_stale</code>",
+        "curl -H &quot;Authorization: Bearer $TOKEN&quot;",
+        "&quot;query&quot;:&quot;payment retries time out&quot;",
+        "/mcp/WORKSPACE",
+        "Ken-Workspace",
+    ] {
+        assert!(text.contains(told), "{told}");
+    }
+    let first = hub.send("GET", "/", &[], None);
+    assert_eq!((first.status, first.header("location")), (303, "/docs"));
+    assert_eq!(hub.send("GET", "/docs/", &[], None).text(), text);
+    let metrics = hub.send("GET", "/metrics", &[], None);
+    assert!(
+        metrics.problem("not-found")["detail"]
+            .to_string()
+            .contains("--metrics")
+    );
     for outside in ["<script", "http://", "https://", " style="] {
         assert!(!text.contains(outside), "{outside}");
     }

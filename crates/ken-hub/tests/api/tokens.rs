@@ -83,6 +83,47 @@ fn tokens_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn a_person_may_have_a_token_that_only_reads() {
+    let hub = Hub::start();
+    let body = json!({"name": "dashboard", "role": "reader", "actor": "human:eve@example.org"});
+    let made = make(&hub, &body);
+    assert_eq!(made.status, 201, "{}", made.text());
+    let secret = made.json()["secret"].as_str().expect("a secret").to_owned();
+    let search = hub.post(
+        "/v1/workspaces/shop/search",
+        &secret,
+        r#"{"query":"retry"}"#,
+    );
+    assert_eq!(search.status, 200, "{}", search.text());
+    for (path, body) in [
+        ("/v1/workspaces/shop/events", r#"{"events":[]}"#),
+        ("/v1/workspaces/shop/runs", "{}"),
+        (
+            "/v1/workspaces/shop/entries",
+            r#"{"statement":"Retry once","kind":"learning"}"#,
+        ),
+        ("/v1/workspaces", r#"{"name":"mine"}"#),
+    ] {
+        hub.post(path, &secret, body).problem("forbidden");
+    }
+}
+
+#[test]
+fn a_row_that_pairs_an_agent_with_a_curators_role_proves_nobody() {
+    let hub = Hub::start();
+    let made = make(&hub, &json!({"name": "x", "role": "agent"})).json();
+    let secret = made["secret"].as_str().expect("a secret").to_owned();
+    assert_eq!(hub.get("/v1/workspaces", &secret).status, 200);
+    let id = made["token"]["id"].as_str().expect("an id");
+    let organisation = hub.acme.organisation.0;
+    hub.database.sql(&format!(
+        "set ken.organisation = '{organisation}'; update ken.tokens set role = 'curator' where id = '{id}'"
+    ));
+    hub.get("/v1/workspaces", &secret)
+        .problem("unauthenticated");
+}
+
+#[test]
 fn the_audit_log_tells_who_did_what_and_is_only_added_to() {
     let hub = Hub::start();
     assert_eq!(
@@ -102,6 +143,8 @@ fn the_audit_log_tells_who_did_what_and_is_only_added_to() {
     };
     assert_eq!(acts(&log), ["token.revoked", "token.created"]);
     assert_eq!(log["items"][0]["by"], "human:ada@example.org");
+    let subject = log["items"][0]["subject"].as_str().expect("a subject");
+    assert!(subject.ends_with(" (reader, agent:x)"), "{subject}");
     let next = log["next"].as_str().expect("there is more");
     let rest = hub
         .get(&format!("/v1/audit?after={next}"), &hub.acme.admin)

@@ -71,6 +71,31 @@ fn call(
 }
 
 #[test]
+fn a_hub_has_no_code_and_promises_nothing_about_it() {
+    let hub = Hub::start();
+    let token = hub.token(Role::Reader, "agent:bot", None);
+    let path = "/mcp/shop";
+    let listed = ask(&hub, path, &token, &[], "tools/list", json!({})).json();
+    let told = ask(&hub, path, &token, &[], "server/discover", json!({})).text();
+    assert!(told.contains("ken_search with your goal"), "{told}");
+    for promise in [
+        "against the code",
+        "against its code",
+        "uncommitted",
+        "invalidate",
+        "since base",
+    ] {
+        assert!(!told.contains(promise), "{promise}: {told}");
+        assert!(!listed.to_string().contains(promise), "{promise}: {listed}");
+    }
+    let check = &listed["result"]["tools"][4]["inputSchema"]["properties"];
+    assert!(
+        check["paths"].is_object() && check.get("base").is_none(),
+        "{check}"
+    );
+}
+
+#[test]
 fn mcp_the_five_tools_answer_for_the_workspace_of_the_token() {
     let hub = Hub::start();
     let token = hub.token(Role::Agent, "agent:bot", None);

@@ -1,7 +1,7 @@
 //! Who may do what: every use case that writes, with every role, for people and for agents. Agents never approve.
 
 use ken_core::event::{Feedback, Outcome};
-use ken_core::id::EntryId;
+use ken_core::id::{EntryId, EventId};
 use ken_core::kind::Kind;
 use ken_core::promotion::Artifact;
 use ken_core::run::Note;
@@ -9,27 +9,55 @@ use ken_core::run::close::Ending;
 use ken_hub::identity::{Caller, Role};
 use ken_hub::service::{self, Approving, Desk, Failure, NewRun, Observation};
 
-use crate::place::{Place, reader, recording};
+use crate::place::{ORDERS, Place, line, reader, recording};
 
 /// Every use case that writes, by name.
-const WRITES: [&str; 10] = [
-    "record", "feedback", "open", "note", "observe", "close", "approve", "reject", "release",
+const WRITES: [&str; 12] = [
+    "record",
+    "feedback",
+    "open",
+    "note",
+    "observe",
+    "close",
+    "approve",
+    "reject",
+    "release",
     "discard",
+    "lift",
+    "take back",
 ];
 
 /// Whether only people may, in a role that speaks for people.
 fn is_peoples(write: &str) -> bool {
-    ["approve", "reject", "release", "discard"].contains(&write)
+    let peoples = [
+        "approve",
+        "reject",
+        "release",
+        "discard",
+        "lift",
+        "take back",
+    ];
+    peoples.contains(&write)
+}
+
+/// What the use cases are about.
+struct Things {
+    /// An entry anybody is shown.
+    entry: EntryId,
+    /// An entry that was set apart.
+    apart: EntryId,
+    /// A line that is in no log.
+    held: EventId,
 }
 
 async fn attempt(
     desk: &mut Desk,
     write: &str,
     caller: &Caller,
-    entry: EntryId,
+    things: &Things,
 ) -> Result<(), Failure> {
     let reader = reader(caller, None);
-    let wanted = entry.to_string();
+    let (wanted, apart) = (things.entry.to_string(), things.apart.to_string());
     match write {
         "record" => {
             let it = recording(
@@ -82,13 +110,12 @@ async fn attempt(
             service::approve(desk, &wanted, despite).await.map(drop)
         }
         "reject" => service::reject(desk, &wanted, None).await.map(drop),
-        "release" | "discard" => {
-            let id = "01JCPQ3W6M7Y2K8T4D5F6G7H8J".parse().unwrap();
-            match write {
-                "release" => service::release(desk, id).await,
-                _ => service::discard(desk, id).await,
-            }
-        }
+        "release" => service::release(desk, things.held).await,
+        "discard" => service::discard(desk, things.held).await,
+        "lift" => service::lift_quarantine(desk, &apart, None).await.map(drop),
+        "take back" => service::discard_set_apart(desk, &apart, None)
+            .await
+            .map(drop),
         other => panic!("{other} is no use case"),
     }
 }
@@ -97,9 +124,15 @@ async fn attempt(
 fn agents_never_approve_whatever_their_role_and_readers_write_nothing() {
     let place = Place::new();
     let bot = place.bot();
-    let entry = place
-        .add(&bot, Kind::Learning, "Retry a payment once after a timeout")
-        .id;
+    let said = "Retry a payment once after a timeout";
+    let things = Things {
+        entry: place.add(&bot, Kind::Learning, said).id,
+        apart: place.add(&bot, Kind::Learning, ORDERS).id,
+        held: place.hold(&line(
+            &place,
+            "Always answer with the customer's name first",
+        )),
+    };
     let wish = NewRun {
         id: Some("R-roles".to_owned()),
         ..NewRun::default()
@@ -113,7 +146,7 @@ fn agents_never_approve_whatever_their_role_and_readers_write_nothing() {
                 let caller = place.caller(role, actor);
                 // What was tried is undone: every case meets the same workspace.
                 let tried = place.act(&caller, async |desk| {
-                    attempt(desk, write, &caller, entry).await?;
+                    attempt(desk, write, &caller, &things).await?;
                     Err::<(), _>(Failure::Usage("undone".to_owned()))
                 });
                 let told = tried.unwrap_err();
@@ -126,6 +159,13 @@ fn agents_never_approve_whatever_their_role_and_readers_write_nothing() {
                     Failure::Forbidden { .. } | Failure::PersonNeeded { .. }
                 );
                 assert_eq!(!may, is_refused, "{write} as {role} {actor}: {told}");
+                // Whoever may is refused nothing else either.
+                let is_done = match &told {
+                    Failure::Usage(said) => said == "undone",
+                    // Whose run it is decides, below curators.
+                    told => write == "close" && matches!(told, Failure::NotYours { .. }),
+                };
+                assert_eq!(may, is_done, "{write} as {role} {actor}: {told}");
             }
         }
     }
@@ -161,7 +201,7 @@ fn what_waits_for_a_person_is_told_to_curators_only() {
 }
 
 /// Who, in which role, for whom, in which run, and whether it may.
-const SPEAKING: [(Role, &str, &str, Option<&str>, bool); 12] = [
+const SPEAKING: [(Role, &str, &str, Option<&str>, bool); 10] = [
     (Role::Reader, "agent:eve", "agent:victim", None, false),
     (
         Role::Reader,
@@ -189,20 +229,6 @@ const SPEAKING: [(Role, &str, &str, Option<&str>, bool); 12] = [
     (Role::Agent, "agent:eve", "agent:eve", Some("R-own"), true),
     (Role::Agent, "agent:eve", "agent:eve/reviewer", None, true),
     (Role::Agent, "agent:eve", "agent:evel", None, false),
-    (
-        Role::Agent,
-        "human:ada@x.org",
-        "agent:ide/ada@x.org",
-        None,
-        true,
-    ),
-    (
-        Role::Agent,
-        "human:ada@x.org",
-        "agent:ide/bada@x.org",
-        None,
-        false,
-    ),
     (Role::Curator, "human:ada@x.org", "agent:victim", None, true),
 ];
 
@@ -280,7 +306,7 @@ fn write_for_another(place: &Place) {
 #[test]
 fn a_workspace_takes_no_more_events_than_it_may() {
     let mut place = Place::new();
-    place.house.events_max = 1;
+    place.house.quotas.events = 1;
     let bot = place.bot();
     place.add(&bot, Kind::Learning, "Retry a payment once after a timeout");
     let it = recording(
@@ -290,7 +316,17 @@ fn a_workspace_takes_no_more_events_than_it_may() {
     );
     let full = place.act(&bot, async |desk| service::record(desk, it).await);
     assert!(
-        matches!(full, Err(Failure::Quota { events: 2, max: 1 })),
+        matches!(&full, Err(Failure::Quota(it)) if (it.wanted, it.max) == (2, 1)),
+        "{full:?}"
+    );
+    assert_eq!(place.events("entry.proposed"), 1);
+    // Bytes count as much as events do.
+    place.house.quotas.events = 10;
+    place.house.quotas.bytes = 1_000;
+    let it = recording(reader(&bot, None), Kind::Learning, &"Wide ".repeat(200));
+    let full = place.act(&bot, async |desk| service::record(desk, it).await);
+    assert!(
+        matches!(&full, Err(Failure::Quota(it)) if it.max == 1_000),
         "{full:?}"
     );
     assert_eq!(place.events("entry.proposed"), 1);

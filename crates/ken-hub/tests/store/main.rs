@@ -4,6 +4,7 @@
 
 mod laws;
 mod migrations;
+mod pool;
 mod schema;
 mod search;
 mod story;

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use ken_core::event::Recorded;
 use ken_core::store::Store as _;
+use ken_hub::database::{Database, Settings};
 use ken_hub::store::Outcome;
 use ken_remote::wire::Cursor;
 use ken_testkit::any_event::{Manners, play};
 use ken_testkit::build::Scribe;
 use ken_testkit::laws;
+use sqlx::{Connection as _, Row as _};
 
 use crate::world::{Blocking, World};
 
@@ -190,5 +192,52 @@ fn a_rebuild_goes_on_when_nobody_waits_for_it_any_more() {
             log.rollback().await.unwrap();
         }
         panic!("nobody brought it back");
+    });
+}
+
+#[test]
+fn bringing_many_workspaces_back_leaves_connections_for_everybody_else() {
+    let world = World::new();
+    let workspaces: Vec<Blocking> = (0..4).map(|n| world.workspace(&format!("w{n}"))).collect();
+    for (n, workspace) in (0..).zip(&workspaces) {
+        write_all(workspace, vec![proposals(n, 1)], 1);
+    }
+    let mut settings = Settings::new(world.bare.url());
+    settings.connections_max = 4;
+    settings.acquire_timeout = Duration::from_secs(2);
+    world.runtime.block_on(async {
+        let organisation = world.organisation;
+        for it in &workspaces {
+            world.database.evict(organisation, it.workspace).await.unwrap();
+        }
+        let hub = Database::connect(&settings).await.unwrap();
+        // Nobody can write entries while this lasts, so every rebuild that began is still under way.
+        let mut held = sqlx::PgConnection::connect(world.bare.url()).await.unwrap();
+        let lock = "BEGIN; LOCK TABLE ken.entries IN ACCESS EXCLUSIVE MODE";
+        sqlx::raw_sql(lock).execute(&mut held).await.unwrap();
+        let readers: Vec<_> = workspaces
+            .iter()
+            .map(|it| {
+                let (hub, workspace) = (hub.clone(), it.workspace);
+                tokio::spawn(async move { hub.tenant(organisation, workspace).await.map(drop) })
+            })
+            .collect();
+        let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'ken.entries'::regclass";
+        loop {
+            let row = sqlx::query(waiting).fetch_one(&mut held).await.unwrap();
+            if 0 < row.get::<i64, _>(0) {
+                break;
+            }
+        }
+        // Often enough for every reader to have had its turn: the others wait for theirs without a connection.
+        for _ in 0..200 {
+            let asked = hub.organisation(organisation).await;
+            asked.unwrap().commit().await.unwrap();
+        }
+        sqlx::raw_sql("ROLLBACK").execute(&mut held).await.unwrap();
+        for reader in readers {
+            reader.await.unwrap().unwrap();
+        }
+        hub.pool().close().await;
     });
 }

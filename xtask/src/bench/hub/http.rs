@@ -1,16 +1,16 @@
 //! The same through `ken serve`: tokens, the guard, JSON and HTTP included. Figures without a bar: there is no bare side to this.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ken_core::event::Recorded;
-use ken_testkit::http::Client;
+use ken_testkit::http::{Client, push_body};
+use ken_testkit::served::Served;
 
 use super::super::fixture::said;
-use super::super::measure::Took;
+use super::super::measure::{Took, percentiles};
 use super::super::programs::Programs;
 use super::super::report::{Report, Verdict, shown};
 use super::super::{Bench, Size};
@@ -23,8 +23,6 @@ const CLIENTS: usize = 8;
 const BATCHES: usize = 20;
 const SINGLES: usize = 100;
 const SEARCHES: usize = 100;
-/// How long a hub may take to begin.
-const READY: Duration = Duration::from_secs(30);
 /// What one organisation may ask of one process is limited; here nothing is.
 const UNLIMITED: &str = "update ken.organisations set requests_per_minute = 100000000";
 
@@ -32,12 +30,6 @@ const UNLIMITED: &str = "update ken.organisations set requests_per_minute = 1000
 struct Asked {
     path: String,
     body: String,
-}
-
-/// `ken serve`, ended with the value.
-struct Hub {
-    process: Child,
-    address: SocketAddr,
 }
 
 /// What several clients saw together.
@@ -60,11 +52,11 @@ pub(crate) async fn run(
         .map_err(said("cannot lift the limit"))?;
     let url = world.url();
     let token = token(&ken, &url)?;
-    let hub = Hub::begin(&ken, &url)?;
+    let hub = begin(&ken, &url)?;
     let data = world.server.data().to_owned();
     for (what, events, pushes) in [
-        ("batches of 100", BATCH, BATCHES),
-        ("one event each", 1, SINGLES),
+        (format!("batches of {BATCH}"), BATCH, BATCHES),
+        ("one event each".to_owned(), 1, SINGLES),
     ] {
         let mut work = Vec::new();
         for workspace in world.add_workspaces(CLIENTS).await? {
@@ -72,11 +64,11 @@ pub(crate) async fn run(
             let lessons = world.lessons(events * pushes).0;
             let push = |batch: &[Recorded]| Asked {
                 path: path.clone(),
-                body: body(batch),
+                body: push_body(batch),
             };
             work.push(lessons.chunks(events).map(push).collect());
         }
-        let seen = hub.ask(&data, &token, &work)?;
+        let seen = ask(&hub, &data, &token, &work)?;
         let count = (CLIENTS * events * pushes) as u64;
         report.rate(
             format!("HTTP: pushes, {what}, {CLIENTS} clients"),
@@ -98,7 +90,7 @@ pub(crate) async fn run(
         };
         work.push((0..SEARCHES).map(ask).collect());
     }
-    let seen = hub.ask(&data, &token, &work)?;
+    let seen = ask(&hub, &data, &token, &work)?;
     report.rate(
         format!("HTTP: searches, {CLIENTS} clients"),
         (CLIENTS * SEARCHES) as u64,
@@ -120,11 +112,6 @@ fn told(report: &mut Report, what: &str, seen: &Seen) {
         "",
         Verdict::Told,
     );
-}
-
-fn body(batch: &[Recorded]) -> String {
-    let lines: Vec<&str> = batch.iter().map(|copy| copy.line()).collect();
-    format!(r#"{{"events":[{}]}}"#, lines.join(","))
 }
 
 /// Returns `ken`, built like this program.
@@ -162,91 +149,55 @@ fn token(ken: &Path, url: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&made.stdout).trim().to_owned())
 }
 
-impl Hub {
-    fn begin(ken: &Path, url: &str) -> Result<Self, String> {
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let address = free.map_err(said("no free port"))?;
-        let process = Command::new(ken)
-            .args(["serve", "--bind", &address.to_string()])
-            .env("KEN_DATABASE_URL", url)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(said("cannot start ken serve"))?;
-        let hub = Self { process, address };
-        let (began, mut client) = (Instant::now(), Client::new(""));
-        while !client
-            .get(address, "/readyz")
-            .is_ok_and(|answer| answer.status == 200)
-        {
-            if READY < began.elapsed() {
-                return Err("`ken serve` does not become ready".to_owned());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(hub)
-    }
-
-    /// Lets every client ask what it has to, all at once.
-    fn ask(&self, data: &Path, token: &str, work: &[Vec<Asked>]) -> Result<Seen, String> {
-        let cpu = || server::cpu(data) + server::cpu_of(self.process.id());
-        let wrong = AtomicUsize::new(0);
-        let (before, began) = (cpu(), Instant::now());
-        let times: Vec<Vec<Duration>> = std::thread::scope(|scope| {
-            let wrong = &wrong;
-            let clients: Vec<_> = work
-                .iter()
-                .map(|work| scope.spawn(move || self.ask_in_turn(token, work, wrong)))
-                .collect();
-            clients
-                .into_iter()
-                .map(|it| it.join().unwrap_or_default())
-                .collect()
-        });
-        let wall = began.elapsed();
-        let cpu = cpu().saturating_sub(before);
-        let mut times: Vec<Duration> = times.into_iter().flatten().collect();
-        let expected: usize = work.iter().map(Vec::len).sum();
-        if times.len() != expected || 0 < wrong.load(Ordering::Relaxed) {
-            return Err(format!(
-                "of {expected} requests {} were answered well",
-                times.len()
-            ));
-        }
-        times.sort_unstable();
-        let at = |share: usize| {
-            times
-                .get(times.len() * share / 100)
-                .copied()
-                .unwrap_or_default()
-        };
-        Ok(Seen {
-            took: Took { wall, cpu },
-            p50: at(50),
-            p95: at(95),
-        })
-    }
-
-    fn ask_in_turn(&self, token: &str, work: &[Asked], wrong: &AtomicUsize) -> Vec<Duration> {
-        let mut client = Client::new(token);
-        let mut times = Vec::with_capacity(work.len());
-        for asked in work {
-            let began = Instant::now();
-            match client.post(self.address, &asked.path, &asked.body) {
-                Ok(answer) if answer.status == 200 => times.push(began.elapsed()),
-                Ok(_) | Err(_) => {
-                    wrong.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-        }
-        times
-    }
+fn begin(ken: &Path, url: &str) -> Result<Served, String> {
+    let mut ken = Command::new(ken);
+    ken.env("KEN_DATABASE_URL", url);
+    let bind = SocketAddr::from(([127, 0, 0, 1], 0));
+    Served::begin(ken, bind).map_err(said("cannot start ken serve"))
 }
 
-impl Drop for Hub {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+/// Lets every client ask what it has to, all at once.
+fn ask(hub: &Served, data: &Path, token: &str, work: &[Vec<Asked>]) -> Result<Seen, String> {
+    let cpu = || server::cpu(data) + server::cpu_of(hub.id());
+    let (before, began, address) = (cpu(), Instant::now(), hub.address());
+    let times: Vec<Vec<Duration>> = std::thread::scope(|scope| {
+        let clients: Vec<_> = work
+            .iter()
+            .map(|work| scope.spawn(move || ask_in_turn(address, token, work)))
+            .collect();
+        clients
+            .into_iter()
+            .map(|it| it.join().unwrap_or_default())
+            .collect()
+    });
+    let wall = began.elapsed();
+    let cpu = cpu().saturating_sub(before);
+    let mut times: Vec<Duration> = times.into_iter().flatten().collect();
+    let expected: usize = work.iter().map(Vec::len).sum();
+    if times.len() != expected {
+        return Err(format!(
+            "of {expected} requests {} were answered well",
+            times.len()
+        ));
     }
+    let (p50, p95) = percentiles(&mut times);
+    Ok(Seen {
+        took: Took { wall, cpu },
+        p50,
+        p95,
+    })
+}
+
+/// Returns what each request took that was answered well.
+fn ask_in_turn(hub: SocketAddr, token: &str, work: &[Asked]) -> Vec<Duration> {
+    let mut client = Client::new(token);
+    let mut times = Vec::with_capacity(work.len());
+    for asked in work {
+        let began = Instant::now();
+        let answer = client.post(hub, &asked.path, &asked.body);
+        if answer.is_ok_and(|answer| answer.status == 200) {
+            times.push(began.elapsed());
+        }
+    }
+    times
 }

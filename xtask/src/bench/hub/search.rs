@@ -8,7 +8,7 @@ use ken_hub::store::{Query, any_word};
 use sqlx::Row as _;
 
 use super::super::fixture::said;
-use super::super::measure::process_cpu;
+use super::super::measure::{percentiles, process_cpu};
 use super::super::report::{Report, Verdict, shown};
 use super::append::Question;
 use super::server;
@@ -66,7 +66,7 @@ pub(crate) async fn run(
         }
     }
     let store = latency(world, questions).await?;
-    let (hub, alone) = (of(&mut ours), of(&mut theirs));
+    let (hub, alone) = (percentiles(&mut ours), percentiles(&mut theirs));
     let text = |it: (Duration, Duration)| format!("{}, {}", shown(it.0), shown(it.1));
     report.push(
         "search: bare hybrid statement, p50, p95",
@@ -113,7 +113,7 @@ pub(crate) async fn latency(world: &World, questions: &[Question]) -> Result<Lat
         }
     }
     let cpu = (process_cpu() + server::cpu(&data)).saturating_sub(before);
-    let (p50, p95) = of(&mut times);
+    let (p50, p95) = percentiles(&mut times);
     Ok(Latency {
         p50,
         p95,
@@ -210,15 +210,4 @@ async fn explain(world: &World, question: &Question, report: &mut Report) -> Res
         lines.join("\n")
     ));
     Ok(())
-}
-
-fn of(times: &mut [Duration]) -> (Duration, Duration) {
-    times.sort_unstable();
-    let at = |share: usize| {
-        times
-            .get(times.len() * share / 100)
-            .copied()
-            .unwrap_or_default()
-    };
-    (at(50), at(95))
 }

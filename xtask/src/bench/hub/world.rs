@@ -151,7 +151,7 @@ pub(crate) async fn append(
     workspace: WorkspaceId,
     batch: Vec<Recorded>,
 ) -> Result<(), String> {
-    let tenant = hub.tenant(organisation, workspace).await;
+    let tenant = hub.appending(organisation, workspace, &batch).await;
     let mut tenant = tenant.map_err(said("cannot enter a workspace"))?;
     tenant.append(batch).await.map_err(said("cannot append"))?;
     tenant.commit().await.map_err(said("cannot commit"))

@@ -49,7 +49,9 @@ fn tell_quarantine(session: &mut Session<'_>, entry: &Entry) -> Result<(), Failu
         return Ok(());
     }
     let id = entry.id;
+    let held = session.read(|engine| Ok(engine.held_entry(id)?))?;
+    let why = held.map_or_else(String::new, |it| it.why);
     session.printer.note(&format!(
-        "{id} is quarantined: it holds text no reader can see; a person lets it out with `ken quarantine lift {id} --reason TEXT`"
+        "{id} is quarantined: {why}; a person lets it out with `ken quarantine lift {id} --reason TEXT`"
     ))
 }

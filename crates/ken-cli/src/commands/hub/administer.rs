@@ -1,66 +1,29 @@
 //! What `ken hub` does, where this build has a hub.
 
 use std::error::Error;
+use std::time::Instant;
 
-use ken_hub::administration::{Administration, AdministrationError, NewToken};
-use ken_hub::database::{Database, DatabaseError, WorkspaceRow};
+use ken_hub::administration::{Administration, AdministrationError, Made};
+use ken_hub::database::{Database, DatabaseError, Quotas, causes};
 use ken_hub::identity::RoleError;
-use ken_hub::identity::tokens::Token;
+use ken_hub::identity::tokens::{NewToken, NewTokenError};
 use serde::Serialize;
 use tokio::runtime::Builder;
 
 use super::super::Session;
+use super::told;
 use crate::args::{
-    HubArgs, HubCommand, OrganisationCommand, TokenArgs, TokenCommand, WorkspaceArgs,
-    WorkspaceCommand,
+    HubArgs, HubCommand, MaxArg, OrganisationCommand, QuotaArgs, TokenArgs, TokenCommand,
+    WorkspaceArgs, WorkspaceCommand,
 };
 use crate::failure::{Exit, Failure};
-use crate::print::{counted, visible};
+use crate::print::counted;
 use crate::world::database_url;
-
-/// Something that was made or changed, as programs read it.
-#[derive(Serialize)]
-struct DoneObject<'a> {
-    schema: &'static str,
-    id: String,
-    name: &'a str,
-}
 
 #[derive(Serialize)]
 struct MigratedObject {
     schema: &'static str,
     run: Vec<&'static str>,
-}
-
-/// A token as programs read it.
-#[derive(Serialize)]
-struct TokenObject<'a> {
-    schema: &'static str,
-    id: String,
-    name: &'a str,
-    actor: String,
-    role: &'static str,
-    /// Every workspace without.
-    workspaces: Option<Vec<String>>,
-    created_at: String,
-    expires_at: Option<String>,
-    revoked_at: Option<String>,
-    /// Shown once, where the token was just made.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    secret: Option<&'a str>,
-}
-
-/// A workspace as programs read it.
-#[derive(Serialize)]
-struct WorkspaceObject<'a> {
-    schema: &'static str,
-    id: String,
-    name: &'a str,
-    events: u64,
-    bytes: u64,
-    /// Whether its entries stand ready, or are made again when somebody asks.
-    warm: bool,
-    appended_at: Option<String>,
 }
 
 pub(super) fn run(session: &mut Session<'_>, args: &HubArgs) -> Result<Exit, Failure> {
@@ -81,59 +44,80 @@ pub(in crate::commands) fn database(typed: Option<&str>) -> Result<String, Failu
 }
 
 async fn act(session: &mut Session<'_>, url: &str, command: &HubCommand) -> Result<(), Failure> {
-    if let HubCommand::Migrate = command {
-        return migrate(session, url).await;
-    }
-    let hub = Administration::open(url)
-        .await
-        .map_err(|e| administered(&e))?;
     match command {
-        HubCommand::Migrate => Ok(()),
+        // The owner's: whoever owns the tables is not who serves them.
+        HubCommand::Migrate => migrate(session, url).await,
+        HubCommand::Organisation(OrganisationCommand::List) => {
+            let rows = Database::organisations(url).await;
+            told::organisations(session, &rows.map_err(|e| administered(&e.into()))?)
+        }
+        HubCommand::Organisation(OrganisationCommand::Add { .. })
+        | HubCommand::Workspace(_)
+        | HubCommand::Token(_)
+        | HubCommand::Rebuild(_)
+        | HubCommand::Evict(_)
+        | HubCommand::Quota(_)
+        | HubCommand::Status { .. } => {
+            let hub = Administration::open(url).await;
+            let hub = hub.map_err(|e| administered(&e))?;
+            administer(session, &hub, command)
+                .await?
+                .map_err(|e| administered(&e))
+        }
+    }
+}
+
+/// What an operator did, or why not; outside it, whether it could be told.
+type Done = Result<Result<(), AdministrationError>, Failure>;
+
+macro_rules! attempt {
+    ($done:expr) => {
+        match $done {
+            Ok(it) => it,
+            Err(error) => return Ok(Err(error)),
+        }
+    };
+}
+
+async fn administer(session: &mut Session<'_>, hub: &Administration, command: &HubCommand) -> Done {
+    match command {
+        HubCommand::Migrate | HubCommand::Organisation(OrganisationCommand::List) => {}
         HubCommand::Organisation(OrganisationCommand::Add { name }) => {
-            let made = hub.add_organisation(name).await;
-            let id = made.map_err(|e| administered(&e))?.0.to_string();
-            done(session, "ken.hub.organisation.v1", id, name)
+            let made = attempt!(hub.add_organisation(name).await);
+            let known = matches!(made, Made::Known(_));
+            let id = made.into_inner().0.to_string();
+            let what = ("organisation", name.as_str());
+            told::done(session, "ken.hub.organisation.v1", id, what, known)?;
         }
         HubCommand::Workspace(WorkspaceCommand::Add(WorkspaceArgs {
             organisation,
             workspace,
         })) => {
-            let made = hub.add_workspace(organisation, workspace).await;
-            let id = made.map_err(|e| administered(&e))?.0.to_string();
-            done(session, "ken.hub.workspace.v1", id, workspace)
+            let made = attempt!(hub.add_workspace(organisation, workspace).await);
+            let known = matches!(made, Made::Known(_));
+            let id = made.into_inner().0.to_string();
+            let what = ("workspace", workspace.as_str());
+            told::done(session, "ken.hub.workspace.v1", id, what, known)?;
         }
-        HubCommand::Token(command) => token(session, &hub, command).await,
-        HubCommand::Rebuild(WorkspaceArgs {
-            organisation,
-            workspace,
-        }) => {
-            let found = hub.rebuild(organisation, workspace).await;
-            let found = found.map_err(|e| administered(&e))?;
-            done(
-                session,
-                "ken.hub.rebuilt.v1",
-                found.id.0.to_string(),
-                workspace,
-            )
+        HubCommand::Token(command) => return token(session, hub, command).await,
+        HubCommand::Rebuild(args) => {
+            let began = Instant::now();
+            let rebuilding = hub.rebuild(&args.organisation, &args.workspace);
+            let rebuilt = attempt!(rebuilding.await);
+            told::rebuilt(session, &rebuilt, began.elapsed().as_secs_f64())?;
         }
-        HubCommand::Evict(WorkspaceArgs {
-            organisation,
-            workspace,
-        }) => {
-            let found = hub.evict(organisation, workspace).await;
-            let found = found.map_err(|e| administered(&e))?;
-            done(
-                session,
-                "ken.hub.evicted.v1",
-                found.id.0.to_string(),
-                workspace,
-            )
+        HubCommand::Evict(args) => {
+            let evicting = hub.evict(&args.organisation, &args.workspace);
+            told::evicted(session, &attempt!(evicting.await))?;
         }
-        HubCommand::Status { organisation } => {
-            let rows = hub.status(organisation).await;
-            status(session, &rows.map_err(|e| administered(&e))?)
+        HubCommand::Quota(args) => return quota(session, hub, args).await,
+        HubCommand::Workspace(WorkspaceCommand::List { organisation })
+        | HubCommand::Status { organisation } => {
+            let rows = attempt!(hub.status(organisation).await);
+            told::workspaces(session, &rows)?;
         }
     }
+    Ok(Ok(()))
 }
 
 async fn migrate(session: &mut Session<'_>, url: &str) -> Result<(), Failure> {
@@ -157,176 +141,141 @@ async fn migrate(session: &mut Session<'_>, url: &str) -> Result<(), Failure> {
     }
 }
 
-/// Answers with the id of what was made or changed.
-fn done(
-    session: &mut Session<'_>,
-    schema: &'static str,
-    id: String,
-    name: &str,
-) -> Result<(), Failure> {
-    if session.is_json() {
-        return session.printer.json(&DoneObject { schema, id, name });
+async fn quota(session: &mut Session<'_>, hub: &Administration, args: &QuotaArgs) -> Done {
+    let organisation = args.organisation.as_str();
+    let wishes = [
+        args.workspaces,
+        args.events,
+        args.bytes,
+        args.requests_per_minute,
+    ];
+    if wishes.iter().all(Option::is_none) {
+        let allowed = attempt!(hub.quotas(organisation).await);
+        told::quotas(session, organisation, &allowed)?;
+        return Ok(Ok(()));
     }
-    session.printer.line(id)
+    let change = |quotas: &mut Quotas| {
+        let places = [
+            &mut quotas.workspaces_max,
+            &mut quotas.events_max,
+            &mut quotas.bytes_max,
+            &mut quotas.requests_per_minute,
+        ];
+        for (place, wish) in places.into_iter().zip(wishes) {
+            match wish {
+                None => {}
+                Some(MaxArg::Default) => *place = None,
+                Some(MaxArg::Count(max)) => *place = Some(max),
+            }
+        }
+    };
+    let allowed = attempt!(hub.set_quotas(organisation, change).await);
+    told::quotas(session, organisation, &allowed)?;
+    if args.requests_per_minute.is_some() {
+        let told = "hubs that run ask for the rate anew within a minute; the rest holds at once";
+        session.printer.talk(told)?;
+    }
+    Ok(Ok(()))
 }
 
-async fn token(
-    session: &mut Session<'_>,
-    hub: &Administration,
-    command: &TokenCommand,
-) -> Result<(), Failure> {
+async fn token(session: &mut Session<'_>, hub: &Administration, command: &TokenCommand) -> Done {
     match command {
-        TokenCommand::Create(args) => create_token(session, hub, args).await,
+        TokenCommand::Create(args) => return create_token(session, hub, args).await,
         TokenCommand::List { organisation } => {
-            let tokens = hub.tokens(organisation).await;
-            for token in tokens.map_err(|e| administered(&e))? {
-                if session.is_json() {
-                    session.printer.json(&token_object(&token, None))?;
-                } else {
-                    session.printer.line(token_line(&token))?;
-                }
-            }
-            Ok(())
+            let tokens = attempt!(hub.tokens(organisation).await);
+            told::tokens(session, &tokens, hub.now())?;
         }
         TokenCommand::Revoke { organisation, id } => {
-            let token = hub.revoke_token(organisation, id).await;
-            let token = token.map_err(|e| administered(&e))?;
+            let revoked = attempt!(hub.revoke_token(organisation, id).await);
+            let known = matches!(revoked, Made::Known(_));
+            let listed = revoked.into_inner();
             if session.is_json() {
-                return session.printer.json(&token_object(&token, None));
+                told::token(session, &listed, None)?;
+                return Ok(Ok(()));
             }
+            let token = &listed.token;
             session.printer.line(token.id)?;
-            session.printer.talk("it opens nothing any more")
+            match token.revoked_at {
+                Some(at) if known => session
+                    .printer
+                    .talk(format_args!("it was revoked before, at {at}"))?,
+                Some(_) | None => session.printer.talk(format_args!(
+                    "the {}'s token of {} opens nothing any more",
+                    token.role, token.actor
+                ))?,
+            }
         }
     }
+    Ok(Ok(()))
 }
 
-async fn create_token(
-    session: &mut Session<'_>,
-    hub: &Administration,
-    args: &TokenArgs,
-) -> Result<(), Failure> {
+async fn create_token(session: &mut Session<'_>, hub: &Administration, args: &TokenArgs) -> Done {
+    let role = args.role.parse();
     let new = NewToken {
-        role: args
-            .role
-            .parse()
-            .map_err(|e: RoleError| Failure::usage(e))?,
-        actor: args.actor.clone(),
-        workspaces: args.workspace.clone(),
+        role: role.map_err(|e: RoleError| Failure::usage(e))?,
+        actor: Some(args.actor.clone()),
+        workspaces: Some(args.workspace.clone()).filter(|it| !it.is_empty()),
         days: args.days,
         name: args.name.clone(),
     };
-    let made = hub.create_token(&args.organisation, &new).await;
-    let (token, secret) = made.map_err(|e| administered(&e))?;
+    let made = attempt!(hub.create_token(&args.organisation, new).await);
+    let (listed, secret) = made;
     if session.is_json() {
-        let object = token_object(&token, Some(secret.reveal()));
-        return session.printer.json(&object);
+        told::token(session, &listed, Some(secret.reveal()))?;
+        return Ok(Ok(()));
     }
     session.printer.line(secret.reveal())?;
-    let days = counted(args.days, "day", "days");
+    let token = &listed.token;
+    let days = counted(args.days.into(), "day", "days");
     session.printer.talk(format_args!(
         "token {} for {}, role {}; it ends in {days}",
         token.id, token.actor, token.role
     ))?;
-    session
-        .printer
-        .hint("it is shown this once; `ken remote add URL --token-stdin` keeps it where it is used")
-}
-
-fn token_line(token: &Token) -> String {
-    let until = match (token.revoked_at, token.expires_at) {
-        (Some(at), _) => format!("revoked {at}"),
-        (None, Some(at)) => format!("until {at}"),
-        (None, None) => "without end".to_owned(),
-    };
-    let (id, role, actor) = (token.id, token.role.name(), &token.actor);
-    format!("{id}  {role:<8}{actor}  {until}  {}", visible(&token.name))
-}
-
-fn token_object<'a>(token: &'a Token, secret: Option<&'a str>) -> TokenObject<'a> {
-    let workspaces = token.workspaces.as_ref();
-    TokenObject {
-        schema: "ken.hub.token.v1",
-        id: token.id.to_string(),
-        name: &token.name,
-        actor: token.actor.to_string(),
-        role: token.role.name(),
-        workspaces: workspaces.map(|these| these.iter().map(|it| it.0.to_string()).collect()),
-        created_at: token.created_at.to_string(),
-        expires_at: token.expires_at.map(|at| at.to_string()),
-        revoked_at: token.revoked_at.map(|at| at.to_string()),
-        secret,
-    }
-}
-
-fn status(session: &mut Session<'_>, rows: &[WorkspaceRow]) -> Result<(), Failure> {
-    for row in rows {
-        if session.is_json() {
-            session.printer.json(&WorkspaceObject {
-                schema: "ken.hub.workspace.v1",
-                id: row.id.0.to_string(),
-                name: row.name.as_str(),
-                events: row.events,
-                bytes: row.bytes,
-                warm: row.is_warm,
-                appended_at: row.appended_at.map(|at| at.to_string()),
-            })?;
-            continue;
-        }
-        let (name, events) = (row.name.as_str(), counted(row.events, "event", "events"));
-        let warm = if row.is_warm { "" } else { "  evicted" };
-        let last = row
-            .appended_at
-            .map(|at| format!("  last {at}"))
-            .unwrap_or_default();
-        session.printer.line(format_args!(
-            "{name:<24}{events}, {} bytes{last}{warm}",
-            row.bytes
-        ))?;
-    }
-    if rows.is_empty() && !session.is_json() {
-        session
-            .printer
-            .talk("the organisation has no workspace yet")?;
-        session
-            .printer
-            .hint("`ken hub workspace add ORGANISATION NAME` makes one")?;
-    }
-    Ok(())
+    session.printer.hint(
+        "it is shown this once; `ken remote add URL --token-stdin` keeps it where it is used",
+    )?;
+    Ok(Ok(()))
 }
 
 /// Sorts what an operator's command ran into.
 fn administered(error: &AdministrationError) -> Failure {
     let failure = failed(error);
+    if let Some(error) = error.database() {
+        return hinted(failure, error);
+    }
     match error {
-        AdministrationError::NoOrganisation(_) => {
-            failure.with_hint("`ken hub organisation add NAME` makes one")
-        }
-        AdministrationError::NoWorkspace(_) => {
-            failure.with_hint("`ken hub status ORGANISATION` lists them")
+        AdministrationError::NoOrganisation(_) => failure.with_hint(
+            "`ken hub organisation list` shows which there are, `ken hub organisation add NAME` makes one",
+        ),
+        AdministrationError::NoWorkspace(_)
+        | AdministrationError::Token(NewTokenError::NoWorkspace(_)) => {
+            failure.with_hint("`ken hub workspace list ORGANISATION` shows which there are")
         }
         AdministrationError::NoToken(_) => {
             failure.with_hint("`ken hub token list ORGANISATION` shows their ids")
         }
-        AdministrationError::Database(DatabaseError::Connect(_)) => {
-            failure.with_hint("is PostgreSQL running there, and is the address right?")
+        AdministrationError::Beyond(_) | AdministrationError::Token(NewTokenError::Beyond(_)) => {
+            failure.with_hint("`ken hub quota ORGANISATION` shows what is allowed and changes it")
         }
-        AdministrationError::Database(_)
-        | AdministrationError::Taken(_)
-        | AdministrationError::Actor(_)
-        | AdministrationError::TokenName
+        AdministrationError::Token(_)
+        | AdministrationError::Database(_)
         | AdministrationError::Name(_)
         | AdministrationError::Identity(_)
         | AdministrationError::Store(_) => failure,
     }
 }
 
-/// Tells an error with its causes; an address of a database, which may hold a password, is never among them.
-pub(in crate::commands) fn failed(error: &dyn Error) -> Failure {
-    let mut failure = Failure::usage(error);
-    let mut source = error.source();
-    while let Some(cause) = source {
-        failure.causes.push(cause.to_string());
-        source = cause.source();
+/// Adds what to do about a database that could not be used, where that is known.
+pub(in crate::commands) fn hinted(failure: Failure, error: &DatabaseError) -> Failure {
+    match error.hint() {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
     }
+}
+
+/// Tells an error with its causes; an address of a database, which may hold a password, is never among them.
+pub(in crate::commands) fn failed(error: &(dyn Error + 'static)) -> Failure {
+    let mut failure = Failure::usage(error);
+    failure.causes = causes(error);
     failure.without_secrets()
 }

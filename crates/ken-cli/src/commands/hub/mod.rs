@@ -2,6 +2,8 @@
 
 #[cfg(feature = "hub")]
 mod administer;
+#[cfg(feature = "hub")]
+mod told;
 
 use super::Session;
 use crate::args::HubArgs;
@@ -19,4 +21,4 @@ pub(super) fn run(_session: &mut Session<'_>, _args: &HubArgs) -> Result<Exit, F
 }
 
 #[cfg(feature = "hub")]
-pub(super) use administer::{database, failed};
+pub(super) use administer::{database, failed, hinted};

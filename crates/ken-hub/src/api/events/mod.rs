@@ -1,6 +1,5 @@
 //! Events of a workspace: taken ([`push`]), given by the page, and followed as they come ([`stream`]).
 
-mod judge;
 mod push;
 mod query;
 mod stream;
@@ -55,9 +54,7 @@ async fn pull_events(
 }
 
 fn pulled(page: Page) -> Result<Pulled, Problem> {
-    let raw = |line: String| {
-        RawValue::from_string(line).map_err(|error| StoreError::Damaged(error.to_string()))
-    };
+    let raw = |line: String| RawValue::from_string(line).map_err(StoreError::damaged);
     let events = page.events.into_iter().map(|it| raw(it.line));
     Ok(Pulled {
         events: events.collect::<Result<_, _>>()?,

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Reading, check_text, desk, in_query, places, work};
+use super::{check_text, desk, in_query, places, reading, work};
 use crate::api::App;
 use crate::api::body::InQuery;
 use crate::api::caller::{InWorkspace, Reads};
@@ -85,11 +85,7 @@ async fn get_briefing(
     in_query(check_text("task", &asked.task, QUERY_BYTES_MAX))?;
     let paths = asked.paths.split(',').map(str::trim);
     let paths = paths.filter(|it| !it.is_empty()).map(ToOwned::to_owned);
-    let reading = Reading {
-        run: asked.run,
-        agent: asked.agent,
-        session: asked.session,
-    };
+    let reading = reading!(asked);
     let briefing = Briefing {
         reader: in_query(reading.reader(&it.caller.actor))?,
         paths: in_query(places(paths.collect()))?,

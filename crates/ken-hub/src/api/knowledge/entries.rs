@@ -3,26 +3,25 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use ken_core::anchor::{Anchor, Target};
-use ken_core::citation::Evidence;
 use ken_core::event::Feedback;
 use ken_core::kind::{Kind, Memory};
 use ken_core::object::{EntryObject, EventObject};
+use ken_core::promotion::Artifact;
 use ken_core::status::Status;
 use ken_core::store::{Filter, Shelf};
-use ken_mcp::ask::TEXT_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Reading, all_parsed, check_text, desk, in_query, parsed};
+use super::{Reading, desk, in_query, parsed, reading, value};
 use crate::api::App;
 use crate::api::body::{InPath, InQuery, JsonBody};
 use crate::api::caller::{InWorkspace, Reads, Records};
 use crate::api::page::{self, Page};
 use crate::api::problem::{Kind as Trouble, MEDIA_TYPE, Problem, ProblemBody};
+use crate::service::raw::Raw;
 use crate::service::{self, Recorded, Recording};
 use crate::store::After;
 
@@ -90,7 +89,7 @@ enum ShelfName {
 }
 
 /// An entry, `ken.entry.v1`: what it says, what it rests on, who said so and what became of it. `validity` is
-/// `unverifiable` here, because a hub has no code to look at.
+/// `unverifiable` here, because a hub has no code to look at; `artifact` is the digest an approval of these words names.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Entry, value_type = Object, example = json!({
     "schema": "ken.entry.v1", "id": "L-7k2f5qm3", "kind": "learning", "statement": "Retry a payment once."}))]
@@ -192,8 +191,8 @@ pub(super) struct FeedbackTold {
 
 impl EntryTold {
     /// Tells an entry.
-    pub(super) fn new(object: &EntryObject) -> Result<Self, Problem> {
-        value(object).map(Self)
+    pub(super) fn new(object: &EntryObject) -> Self {
+        Self(value(object))
     }
 }
 
@@ -207,10 +206,6 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(get_entry))
         .routes(routes!(get_history))
         .routes(routes!(give_feedback))
-}
-
-fn value(object: &impl Serialize) -> Result<Value, Problem> {
-    serde_json::to_value(object).map_err(|error| Problem::failed(&error))
 }
 
 /// Lists entries, the newest first.
@@ -237,19 +232,14 @@ async fn list_entries(
         ..Filter::default()
     };
     let after = listed.after.as_deref().map(place).transpose()?;
-    let reading = Reading {
-        run: listed.run,
-        agent: listed.agent,
-        session: listed.session,
-    };
+    let reading = reading!(listed);
     let reader = in_query(reading.reader(&it.caller.actor))?;
     let mut desk = desk(&app, it).await?;
     let listing = service::list(&mut desk, &reader, &filter, after.as_ref(), listed.limit).await?;
     desk.finish().await?;
     let told = |entry| EntryTold::new(&EntryObject::new(entry));
-    let items = listing.entries.iter().map(told);
     Ok(Json(Page {
-        items: items.collect::<Result<_, Problem>>()?,
+        items: listing.entries.iter().map(told).collect(),
         next: listing.next.map(|it| name_of(&it)),
     }))
 }
@@ -274,13 +264,16 @@ async fn get_entry(
     desk.finish().await?;
     let mut object = EntryObject::new(&told.entry).asked_for(&told.entry, &wanted);
     object = object.with("validity", "unverifiable".into());
+    if let Some(artifact) = Artifact::of(&told.entry) {
+        object = object.with("artifact", artifact.digest().into());
+    }
     if !told.conflicts.is_empty() {
-        object = object.with("conflicts", value(&told.conflicts)?);
+        object = object.with("conflicts", value(&told.conflicts));
     }
     if told.is_revoked {
         object = object.with("revoked", true.into());
     }
-    EntryTold::new(&object).map(Json)
+    Ok(Json(EntryTold::new(&object)))
 }
 
 /// Returns what happened to an entry, the oldest event first, the latest thousand of them.
@@ -301,10 +294,9 @@ async fn get_history(
     let mut desk = desk(&app, it).await?;
     let history = service::history(&mut desk, &reader, &wanted).await?;
     desk.finish().await?;
-    let told = |event| value(&EventObject::new(event)).map(EventTold);
-    let items = history.iter().map(told);
+    let told = |event| EventTold(value(&EventObject::new(event)));
     Ok(Json(Page {
-        items: items.collect::<Result<_, Problem>>()?,
+        items: history.iter().map(told).collect(),
         next: None,
     }))
 }
@@ -321,28 +313,16 @@ async fn record_entry(
     it: InWorkspace<Records>,
     JsonBody(body): JsonBody<NewEntry>,
 ) -> Result<(StatusCode, Json<RecordedTold>), Problem> {
-    check_text("statement", &body.statement, TEXT_BYTES_MAX)?;
-    let reading = Reading {
-        run: body.run,
-        agent: body.agent,
-        session: body.session,
+    let raw = Raw {
+        statement: &body.statement,
+        kind: &body.kind,
+        cites: &body.cites,
+        anchors: &body.anchors,
+        verify: &body.verify,
+        tags: &body.tags,
     };
-    let anchors: Vec<Target> = all_parsed("anchors", &body.anchors)?;
-    let recording = Recording {
-        reader: reading.reader(&it.caller.actor)?,
-        statement: body
-            .statement
-            .parse()
-            .map_err(|error| Problem::invalid(format!("`statement`: {error}")))?,
-        kind: body
-            .kind
-            .parse()
-            .map_err(|error| Problem::invalid(format!("`kind`: {error}")))?,
-        anchors: anchors.into_iter().map(Anchor::from).collect(),
-        cites: all_parsed::<Evidence, _>("cites", &body.cites)?,
-        verify: all_parsed("verify", &body.verify)?,
-        tags: all_parsed("tags", &body.tags)?,
-    };
+    let reader = reading!(body).reader(&it.caller.actor)?;
+    let recording = Recording::parse(reader, &raw)?;
     let mut desk = desk(&app, it).await?;
     let recorded = service::record(&mut desk, recording).await?;
     desk.finish().await?;
@@ -383,11 +363,7 @@ async fn give_feedback(
     InPath((_, wanted)): InPath<(String, String)>,
     JsonBody(body): JsonBody<NewFeedback>,
 ) -> Result<Json<FeedbackTold>, Problem> {
-    let reading = Reading {
-        run: body.run,
-        agent: body.agent,
-        session: body.session,
-    };
+    let reading = reading!(body);
     let reader = reading.reader(&it.caller.actor)?;
     let verdict = match body.helpful {
         true => Feedback::Helpful,
@@ -404,14 +380,17 @@ async fn give_feedback(
 }
 
 /// Writes a place in a listing: when the entry was proposed, and which it is.
-fn name_of(after: &After) -> String {
+pub(super) fn name_of(after: &After) -> String {
     let created = after.created.map_or_else(String::new, |at| at.to_string());
     format!("{created}~{}", after.id)
 }
 
 /// Reads a place in a listing.
-fn place(text: &str) -> Result<After, Problem> {
+pub(super) fn place(text: &str) -> Result<After, Problem> {
     let wrong = || Problem::new(Trouble::Malformed, "`after` is not `next` of a page");
+    if page::CURSOR_CHARS_MAX < text.len() {
+        return Err(wrong());
+    }
     let (created, id) = text.split_once('~').ok_or_else(wrong)?;
     let created = match created {
         "" => None,

@@ -5,6 +5,7 @@
 
 mod brief;
 mod entries;
+mod held;
 mod reports;
 mod runs;
 mod search;
@@ -14,15 +15,16 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use ken_core::actor::Actor;
+use ken_core::decide::Refusal;
 use ken_core::score::Role as Work;
-use ken_mcp::ask::{ITEM_BYTES_MAX, ITEMS_MAX};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::App;
 use super::caller::InWorkspace;
 use super::problem::{Kind, Problem};
-use crate::service::{self, Desk, Failure, Reader};
+use crate::service::{self, Desk, Failure, Reader, raw};
 
 /// Returns the routes of knowledge.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -33,7 +35,20 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(runs::routes())
         .merge(reports::routes())
         .merge(waiting::routes())
+        .merge(held::routes())
 }
+
+/// Takes the three members every body has itself: `deny_unknown_fields` and `flatten` exclude each other.
+macro_rules! reading {
+    ($body:ident) => {
+        $crate::api::knowledge::Reading {
+            run: $body.run,
+            agent: $body.agent,
+            session: $body.session,
+        }
+    };
+}
+use reading;
 
 /// On whose behalf something is read: what an agent is shown is written down.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -74,37 +89,15 @@ async fn desk<N>(app: &App, it: InWorkspace<N>) -> Result<Desk, Problem> {
     Ok(Desk::begin(&app.database, &app.house(), it.caller, it.workspace).await?)
 }
 
-/// Reads a word of ours out of a text.
+/// Reads a word of ours out of a text that may be left out.
 fn parsed<T: FromStr<Err: Display>>(name: &str, text: Option<&str>) -> Result<Option<T>, Problem> {
-    let read = |text: &str| {
-        let read = text.parse::<T>();
-        read.map_err(|error| Problem::invalid(format!("`{name}`: {error}")))
-    };
-    text.map(read).transpose()
+    let read = text.map(|text| raw::one(name, text)).transpose();
+    Ok(read?)
 }
 
-/// Reads several words of ours.
-fn all_parsed<T: FromStr<Err: Display>, C: FromIterator<T>>(
-    name: &str,
-    texts: &[String],
-) -> Result<C, Problem> {
-    check_items(name, texts)?;
-    let read = |text: &String| {
-        let read = text.parse::<T>();
-        read.map_err(|error| Problem::invalid(format!("`{name}`: {error}")))
-    };
-    texts.iter().map(read).collect()
-}
-
-/// Refuses more of something than anybody needs.
-fn check_items(name: &str, all: &[String]) -> Result<(), Problem> {
-    let too_long = all.iter().any(|it| ITEM_BYTES_MAX < it.len());
-    if ITEMS_MAX < all.len() || too_long {
-        return Err(Problem::invalid(format!(
-            "`{name}` has at most {ITEMS_MAX} items of at most {ITEM_BYTES_MAX} bytes"
-        )));
-    }
-    Ok(())
+/// Returns an object as it is told.
+fn value(object: &impl Serialize) -> Value {
+    serde_json::to_value(object).expect("what is told is plain data")
 }
 
 /// Refuses a text that is longer than anybody needs.
@@ -138,7 +131,7 @@ fn work(text: Option<&str>) -> Result<Option<Work>, Problem> {
 
 /// Takes paths below a repository, and nothing else.
 fn places(paths: Vec<String>) -> Result<Vec<String>, Problem> {
-    check_items("paths", &paths)?;
+    raw::check_items("paths", &paths)?;
     let is_outside = |path: &String| {
         path.is_empty()
             || path.starts_with('/')
@@ -162,6 +155,10 @@ impl From<Failure> for Problem {
             }
             Failure::NotYours { .. } => Self::new(Kind::Forbidden, told),
             Failure::Quota { .. } => Self::new(Kind::Quota, told),
+            Failure::Refused(Refusal::Unfit { why, .. }) if why.may_be_overridden() => {
+                let told = format!("{told}; `despite` says that it goes further all the same");
+                Self::new(Kind::Refused, told)
+            }
             Failure::Refused(_) | Failure::Turned(_) => Self::new(Kind::Refused, told),
             Failure::Usage(_) => Self::invalid(told),
             Failure::NotFound { what, .. } => Self::not_found(what),
@@ -174,7 +171,7 @@ impl From<Failure> for Problem {
             Failure::SetApart(_) => Self::new(Kind::Forbidden, told),
             Failure::Store(error) => error.into(),
             Failure::Database(error) => error.into(),
-            Failure::Inside(_) => Self::failed(&failure),
+            Failure::BrokenOff(error) => error.into(),
         }
     }
 }

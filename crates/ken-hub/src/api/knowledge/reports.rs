@@ -68,7 +68,7 @@ pub(super) struct LiftTold {
 pub(super) struct LiftsTold {
     all: LiftTold,
     /// Those chance has decided about, the best known first.
-    entries: Vec<LiftTold>,
+    items: Vec<LiftTold>,
 }
 
 /// What the gates find, `ken.hub_verify.v1`.
@@ -140,7 +140,7 @@ async fn get_lifts(
     let entries = entries.map(|(entry, worth)| lift_told(Some(entry.id.to_string()), *worth));
     Ok(Json(LiftsTold {
         all: lift_told(None, lifts.all),
-        entries: entries.collect(),
+        items: entries.collect(),
     }))
 }
 

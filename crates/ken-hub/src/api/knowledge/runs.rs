@@ -6,24 +6,22 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use ken_core::actor::Actor;
-use ken_core::anchor::{Anchor, Target};
 use ken_core::event::Outcome;
 use ken_core::object::{ClosedObject, PastObject, RunObject};
 use ken_core::run::close::Ending;
 use ken_core::run::{Finding, Member, Note, Run, Witness};
-use ken_mcp::ask::TEXT_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Reading, all_parsed, check_text, desk, parsed};
+use super::{desk, parsed, reading, value};
 use crate::api::App;
-use crate::api::body::{InPath, JsonBody};
+use crate::api::body::{InPath, JsonBody, shortened};
 use crate::api::caller::{InWorkspace, Reads, Records};
 use crate::api::problem::Problem;
-use crate::service::{self, NewRun, Observation};
+use crate::service::{self, NewRun, Observation, raw};
 
 /// A run to be opened.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -203,12 +201,8 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(observe))
 }
 
-fn told(run: &Run) -> Result<RunTold, Problem> {
-    value(&RunObject::new(run)).map(RunTold)
-}
-
-fn value(object: &impl Serialize) -> Result<Value, Problem> {
-    serde_json::to_value(object).map_err(|error| Problem::failed(&error))
+fn told(run: &Run) -> RunTold {
+    RunTold(value(&RunObject::new(run)))
 }
 
 /// Lists runs.
@@ -224,11 +218,8 @@ async fn list_runs(
     let ended = service::past_runs(&mut desk).await?;
     desk.finish().await?;
     Ok(Json(RunsTold {
-        open: open.iter().map(told).collect::<Result<_, _>>()?,
-        ended: ended
-            .iter()
-            .map(|it| value(&PastObject::new(it)))
-            .collect::<Result<_, _>>()?,
+        open: open.iter().map(told).collect(),
+        ended: ended.iter().map(|it| value(&PastObject::new(it))).collect(),
     }))
 }
 
@@ -260,7 +251,7 @@ async fn open_run(
     let mut desk = desk(&app, it).await?;
     let run = service::open(&mut desk, wish).await?;
     desk.finish().await?;
-    Ok((StatusCode::CREATED, Json(told(&run)?)))
+    Ok((StatusCode::CREATED, Json(told(&run))))
 }
 
 /// Returns an open run.
@@ -277,7 +268,7 @@ async fn get_run(
     let mut desk = desk(&app, it).await?;
     let run = service::run(&mut desk, &id).await?;
     desk.finish().await?;
-    Ok(Json(told(&run)?))
+    Ok(Json(told(&run)))
 }
 
 /// Writes down what happened in an open run.
@@ -293,13 +284,13 @@ async fn note_run(
     JsonBody(NewNote(body)): JsonBody<NewNote>,
 ) -> Result<Json<RunTold>, Problem> {
     let note: Note = serde_json::from_value(body).map_err(|error| {
-        let error = ken_core::text::shortened(&error.to_string(), 200);
-        Problem::invalid(format!("this is no note: {error}"))
+        let error = shortened(&error.to_string());
+        Problem::invalid(format!("this is no note: {error}; see /docs"))
     })?;
     let mut desk = desk(&app, it).await?;
     let run = service::note(&mut desk, &id, note).await?;
     desk.finish().await?;
-    Ok(Json(told(&run)?))
+    Ok(Json(told(&run)))
 }
 
 /// Closes a run and writes down everything that follows from it, once.
@@ -331,7 +322,7 @@ async fn close_run(
     let mut desk = desk(&app, it).await?;
     let closed = service::close(&mut desk, &id, &ending).await?;
     desk.finish().await?;
-    Ok(Json(ClosedTold(value(&ClosedObject::new(&closed))?)))
+    Ok(Json(ClosedTold(value(&ClosedObject::new(&closed)))))
 }
 
 /// Writes down what an agent found; what it confirms or becomes is decided when the run is closed.
@@ -344,23 +335,15 @@ async fn observe(
     it: InWorkspace<Records>,
     JsonBody(body): JsonBody<NewFinding>,
 ) -> Result<(StatusCode, Json<ObservedTold>), Problem> {
-    check_text("statement", &body.statement, TEXT_BYTES_MAX)?;
-    let reading = Reading {
-        run: body.run,
-        agent: body.agent,
-        session: body.session,
-    };
-    let anchors: Vec<Target> = all_parsed("anchors", &body.anchors)?;
-    let statement = body.statement.parse();
     let finding = Finding {
-        statement: statement.map_err(|error| Problem::invalid(format!("`statement`: {error}")))?,
-        evidence: anchors.into_iter().map(Anchor::from).collect(),
-        verify: all_parsed("verify", &body.verify)?,
+        statement: raw::one("statement", &body.statement)?,
+        evidence: raw::anchors(&body.anchors)?,
+        verify: raw::several("verify", &body.verify)?,
         severity_milli: milli("severity", body.severity, 10.0)?,
         confidence_milli: milli("confidence", body.confidence, 10.0)?,
         dismissed: body.dismissed,
     };
-    let reader = reading.reader(&it.caller.actor)?;
+    let reader = reading!(body).reader(&it.caller.actor)?;
     let mut desk = desk(&app, it).await?;
     let run = service::observe(&mut desk, Observation { reader, finding }).await?;
     desk.finish().await?;
@@ -373,12 +356,11 @@ async fn observe(
 
 impl RunAgent {
     fn member(self) -> Result<(Actor, Member), Problem> {
-        let agent = self.agent.parse();
-        let agent: Actor = agent.map_err(|error| Problem::invalid(format!("`agent`: {error}")))?;
+        let agent: Actor = raw::one("agent", &self.agent)?;
         self.session
             .as_deref()
             .map_or(Ok(()), service::check_session)?;
-        let told_by: BTreeSet<Actor> = all_parsed("told_by", &self.told_by)?;
+        let told_by: BTreeSet<Actor> = raw::several("told_by", &self.told_by)?;
         let member = Member {
             role: parsed("role", self.role.as_deref())?,
             lens: parsed("lens", self.lens.as_deref())?,

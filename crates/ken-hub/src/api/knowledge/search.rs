@@ -15,12 +15,12 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Reading, all_parsed, check_text, desk, parsed, places, work};
+use super::{check_text, desk, parsed, places, reading, value, work};
 use crate::api::App;
 use crate::api::body::JsonBody;
 use crate::api::caller::{InWorkspace, Reads};
 use crate::api::problem::Problem;
-use crate::service::{self, Portion, Question};
+use crate::service::{self, Portion, Question, raw};
 
 /// What is looked for, and for whom.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -153,9 +153,7 @@ async fn search(
     let mut desk = desk(&app, it).await?;
     let found = service::search(&mut desk, question).await?;
     desk.finish().await?;
-    let told = AnswerObject::new(found.told());
-    let told = serde_json::to_value(told).map_err(|error| Problem::failed(&error))?;
-    Ok(Json(Answered(told)))
+    Ok(Json(Answered(value(&AnswerObject::new(found.told())))))
 }
 
 impl SearchBody {
@@ -165,8 +163,8 @@ impl SearchBody {
             return Err(Problem::invalid(format!("`limit` is 1 to {LIMIT_MAX}")));
         }
         let filter = Filter {
-            kinds: all_parsed::<Kind, _>("kinds", &self.kinds)?,
-            tags: all_parsed("tags", &self.tags)?,
+            kinds: raw::several::<Kind, _>("kinds", &self.kinds)?,
+            tags: raw::several("tags", &self.tags)?,
             memory: parsed::<Memory>("memory", self.memory.as_deref())?,
             status: parsed::<Status>("status", self.status.as_deref())?,
             lens: parsed("lens", self.lens.as_deref())?,
@@ -178,11 +176,7 @@ impl SearchBody {
             TierName::Standard => Tier::Standard,
             TierName::Full => Tier::Full,
         });
-        let reading = Reading {
-            run: self.run,
-            agent: self.agent,
-            session: self.session,
-        };
+        let reading = reading!(self);
         let reader = reading.reader(caller)?;
         Ok(Question {
             portion: Portion {

@@ -92,13 +92,16 @@ fn claimed(settings: &Oidc, claims: &Map<String, Value>) -> Option<Claimed> {
     let person = settings.person_claim.as_deref();
     let person = person.and_then(|path| at(claims, path));
     let person = person.is_some_and(|it| !it.is_null() && *it != Value::Bool(false));
-    // Only who may speak for people can be one: an agent's name must never read as a person's.
-    let actor = match role {
-        Role::Curator | Role::Admin if person => Actor::from_claim(ActorRole::Human, subject),
+    // Only who may speak for people can be one: an agent's name must never read as a person's. And only a person may:
+    // a program that was given a curator's role sends what agents may send.
+    let (actor, role) = match role {
+        Role::Curator | Role::Admin if person => (ActorRole::Human, role),
         Role::Reader | Role::Agent | Role::Curator | Role::Admin => {
-            Actor::from_claim(ActorRole::Agent, subject)
+            (ActorRole::Agent, role.min(Role::Agent))
         }
     };
+    let actor = Actor::from_claim(actor, subject);
+    role.fits(&actor).ok()?;
     Some(Claimed {
         organisation,
         actor,

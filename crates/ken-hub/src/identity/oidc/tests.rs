@@ -304,6 +304,8 @@ async fn an_agents_name_never_reads_as_a_persons() {
             panic!("{worth:?}")
         };
         assert_eq!(found.actor.to_string(), "agent:ada@example.org", "{member}");
+        // Nor does it send what only a person may.
+        assert!(found.role <= Role::Agent, "{member}: {}", found.role);
     }
 }
 

@@ -3,44 +3,64 @@
 //! What a line claims about itself counts for nothing here: who sends it, the hub's clock and the hub's guard decide. A
 //! line that holds a secret reaches no disk and no log; its sender is told what kind of thing was found and where.
 //!
-//! In two steps: [`look`] needs nothing but the line and takes its time; [`decide`] compares it with what the hub has, which
-//! is only true while the workspace's row is held.
+//! In two steps: [`look`] needs nothing but the line and takes its time; `decide` compares it with what the hub has, which is
+//! only true while the workspace's row is held.
+
+use std::collections::BTreeMap;
 
 use ken_core::actor::Actor;
 use ken_core::content::Scope;
 use ken_core::decide::FEEDBACK_WEIGHT_MILLI;
-use ken_core::event::{Body, Event, Proposed, Recorded};
-use ken_core::id::EventId;
+use ken_core::event::{Body, Event, Origin, Proposed, Recorded, Revised};
+use ken_core::id::{EntryId, EventId};
 use ken_core::status::Status;
-use ken_core::time::{DAY_MS, Timestamp};
+use ken_core::time::{DAY_MS, Date, Timestamp};
 use ken_core::tombstone::Stones;
 use ken_guard::{Guard, Written};
 use ken_remote::wire::{Answered, Verdict};
+use serde_json::Value;
 
+use super::super::HELD_WHERE;
 use crate::identity::Role;
 
 /// How far ahead of the hub's an event's clock may be.
-pub(super) const AHEAD_MAX_MS: u64 = DAY_MS;
+const AHEAD_MAX_MS: u64 = DAY_MS;
+
+/// How old an agent's feedback may be: it counts once a day, and nobody says today how it was all those days.
+const FEEDBACK_AGE_MAX_MS: u64 = 7 * DAY_MS;
+
+/// Hexadecimal digits of the digest that stands for blanked data.
+const DIGEST_HEX: usize = 32;
 
 /// Who sends, and when.
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
-    pub(super) actor: Actor,
-    pub(super) role: Role,
-    pub(super) now: Timestamp,
+pub struct Sent {
+    pub actor: Actor,
+    pub role: Role,
+    pub now: Timestamp,
 }
 
 /// A line that was looked at by itself.
 #[derive(Debug)]
-pub(super) enum Looked {
+pub enum Looked {
     /// It is no event.
     Unreadable(String),
     Event(Box<Recorded>, Opinion),
 }
 
+impl Looked {
+    /// Returns the event, where it is one.
+    pub(super) fn copy(&self) -> Option<&Recorded> {
+        match self {
+            Self::Unreadable(_) => None,
+            Self::Event(copy, _) => Some(copy),
+        }
+    }
+}
+
 /// What is to be said about an event, should the hub not have it.
 #[derive(Debug)]
-pub(super) enum Opinion {
+pub enum Opinion {
     Fine,
     /// It is to wait for a curator, for this reason.
     Waits(String),
@@ -56,6 +76,18 @@ pub(super) struct Stored {
     pub(super) held: Option<String>,
 }
 
+/// What the hub knows that a push is compared with, while nobody else can change it.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) events: BTreeMap<EventId, Stored>,
+    /// What people took back.
+    pub(super) stones: Stones,
+    /// Where the entries come from that are reworded, those of this push included.
+    pub(super) origins: BTreeMap<EntryId, Origin>,
+    /// The feedback of the sender's agents, by entry and day.
+    pub(super) feedback: BTreeMap<(EntryId, Date), EventId>,
+}
+
 /// What is to be done with a line.
 #[derive(Debug)]
 pub(super) enum Judged {
@@ -68,11 +100,7 @@ pub(super) enum Judged {
 }
 
 /// Looks at the lines of a push, each by itself.
-pub(super) fn look<'a>(
-    guard: &Guard,
-    lines: impl Iterator<Item = &'a str>,
-    sent: &Sent,
-) -> Vec<Looked> {
+pub fn look<'a>(guard: &Guard, lines: impl Iterator<Item = &'a str>, sent: &Sent) -> Vec<Looked> {
     let one = |line: &str| match Recorded::parse(line.as_bytes()) {
         Ok(copy) => {
             let opinion = opinion(guard, &copy, sent);
@@ -89,13 +117,16 @@ fn opinion(guard: &Guard, copy: &Recorded, sent: &Sent) -> Opinion {
         return Opinion::Refused(told.to_owned());
     }
     if sent.role < Role::Curator
-        && let Some(reason) = is_not_an_agents(&copy.event, &sent.actor)
+        && let Some(reason) = is_not_an_agents(&copy.event, sent)
     {
-        return Opinion::Refused(format!("{reason}; a curator's token may send it"));
+        return Opinion::Refused(curators(&reason));
     }
     if copy.is_blanked() {
-        // Nothing is left to be looked at.
-        return Opinion::Fine;
+        // Nothing is left to be looked at, where that is so.
+        return match is_digest_only(copy) {
+            true => Opinion::Fine,
+            false => Opinion::Refused("what stands for its blanked data is no digest".to_owned()),
+        };
     }
     match guard.receive(copy) {
         Written::Taken => Opinion::Fine,
@@ -105,16 +136,18 @@ fn opinion(guard: &Guard, copy: &Recorded, sent: &Sent) -> Opinion {
     }
 }
 
-/// Decides about a line, given what the hub has of its event while nobody else can change that.
-pub(super) fn decide(looked: Looked, stored: &Stored, stones: &Stones, sent: &Sent) -> Judged {
+/// Decides about a line, given what the hub has while nobody else can change that.
+pub(super) fn decide(looked: Looked, known: &mut Known, sent: &Sent) -> Judged {
     let (copy, opinion) = match looked {
         Looked::Unreadable(reason) => return settled(None, Verdict::Refused, Some(reason)),
         Looked::Event(copy, opinion) => (copy, opinion),
     };
     let id = copy.event.id;
     let refused = |reason: String| settled(Some(id), Verdict::Refused, Some(reason));
-    let known = stored.logged.as_ref();
-    if let Some(judged) = known.and_then(|known| compare(&copy, known, sent)) {
+    let nothing = Stored::default();
+    let stored = known.events.get(&id).unwrap_or(&nothing);
+    let logged = stored.logged.as_ref();
+    if let Some(judged) = logged.and_then(|logged| compare(&copy, logged, sent)) {
         return judged;
     }
     if let Opinion::Refused(reason) = opinion {
@@ -122,7 +155,7 @@ pub(super) fn decide(looked: Looked, stored: &Stored, stones: &Stones, sent: &Se
     }
     if let Some(held) = &stored.held {
         if *held == copy.line() {
-            let reason = "it waits for a curator of this hub".to_owned();
+            let reason = format!("it waits: {HELD_WHERE}");
             return settled(Some(id), Verdict::Quarantined, Some(reason));
         }
         if sent.role < Role::Curator {
@@ -130,14 +163,77 @@ pub(super) fn decide(looked: Looked, stored: &Stored, stones: &Stones, sent: &Se
             return refused(told.to_owned());
         }
     }
-    if let Some(reason) = was_taken_back(&copy.event, stones) {
+    if let Some(reason) = was_taken_back(&copy.event, &known.stones) {
         return refused(reason);
     }
+    if sent.role < Role::Curator
+        && let Some(reason) = known.is_too_much(&copy.event)
+    {
+        return refused(curators(&reason));
+    }
+    known.learn(&copy.event);
     match opinion {
         Opinion::Fine => Judged::Append(copy),
         Opinion::Waits(why) => Judged::Hold(copy, why),
         Opinion::Refused(reason) => refused(reason),
     }
+}
+
+impl Known {
+    /// Returns why an agent may not send an event, given what is there.
+    fn is_too_much(&self, event: &Event) -> Option<String> {
+        let entry = event.entries().next();
+        if let (Some(data), Some(entry)) = (event.get::<Revised>(), entry)
+            && data.changes.statement.is_some()
+        {
+            // Of an entry nobody here knows it may be a person's words that are replaced.
+            let own = self.origins.get(&entry).copied();
+            let said = data.origin.or(own).unwrap_or(Origin::Human);
+            return is_trusted_more(said, &event.by).then(|| {
+                format!("it rewords {entry} without saying that the words are an agent's")
+            });
+        }
+        if let (Body::FeedbackGiven(_), Some(entry)) = (&event.body, entry) {
+            let day = event.at.wall.date();
+            let said = self.feedback.get(&(entry, day));
+            return said.filter(|id| **id != event.id).map(|_| {
+                format!("you said on {day} whether {entry} helped; it counts once a day")
+            });
+        }
+        None
+    }
+
+    /// Takes an event into account that is let in.
+    fn learn(&mut self, event: &Event) {
+        let Some(entry) = event.entries().next() else {
+            return;
+        };
+        if let Some(proposed) = event.get::<Proposed>() {
+            self.origins.entry(entry).or_insert(proposed.origin);
+        }
+        if let Body::FeedbackGiven(_) = event.body {
+            let day = event.at.wall.date();
+            self.feedback.entry((entry, day)).or_insert(event.id);
+        }
+    }
+}
+
+fn curators(reason: &str) -> String {
+    format!("{reason}; a curator's token may send it")
+}
+
+/// Returns whether `origin` is trusted more than what `by` writes is.
+fn is_trusted_more(origin: Origin, by: &Actor) -> bool {
+    origin.least(Origin::of(by)) != origin
+}
+
+/// Returns whether nothing but a digest stands for what was blanked.
+fn is_digest_only(copy: &Recorded) -> bool {
+    let line: Value = serde_json::from_str(copy.line()).unwrap_or_default();
+    let digest = line["data"]["blanked"].as_str();
+    let digits = digest.and_then(|it| it.strip_prefix("b3:"));
+    digits
+        .is_some_and(|it| it.len() == DIGEST_HEX && it.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// Settles a copy of an event the log has, or leaves it to be looked at.
@@ -184,8 +280,9 @@ fn was_taken_back(event: &Event, stones: &Stones) -> Option<String> {
 ///
 /// An agent proposes, words, cites, links and reports in its own name. Whatever moves trust, scope or status is decided by
 /// the hub from runs, or by people.
-fn is_not_an_agents(event: &Event, actor: &Actor) -> Option<String> {
-    if !is_own(&event.by, actor) {
+fn is_not_an_agents(event: &Event, sent: &Sent) -> Option<String> {
+    let actor = &sent.actor;
+    if !actor.covers(&event.by) {
         return Some(format!(
             "it is in another's name than your token's, {actor}"
         ));
@@ -197,8 +294,17 @@ fn is_not_an_agents(event: &Event, actor: &Actor) -> Option<String> {
         return Some("it claims to be quarantined, which would hide what others wrote".to_owned());
     }
     let name = event.body.type_name();
+    let is_about_one = event.entries().count() == 1;
     match &event.body {
-        Body::Proposed(proposed) => claims_too_much(proposed),
+        Body::Proposed(proposed) => claims_too_much(proposed, &event.by),
+        Body::FeedbackGiven(_) | Body::Revised(_) | Body::Cited(_) | Body::Reanchored(_)
+            if !is_about_one =>
+        {
+            Some(format!("a `{name}` is about one entry"))
+        }
+        Body::FeedbackGiven(_) if event.at.wall.plus_millis(FEEDBACK_AGE_MAX_MS) < sent.now => {
+            Some("it says more than a week later whether an entry helped".to_owned())
+        }
         Body::FeedbackGiven(given) if given.weight_milli != FEEDBACK_WEIGHT_MILLI => {
             Some("its weight is not what feedback weighs".to_owned())
         }
@@ -241,23 +347,19 @@ fn is_not_an_agents(event: &Event, actor: &Actor) -> Option<String> {
 }
 
 /// Returns why a proposal is more than a proposal.
-fn claims_too_much(proposed: &Proposed) -> Option<String> {
+fn claims_too_much(proposed: &Proposed, by: &Actor) -> Option<String> {
     let told = if proposed.status != Status::Candidate {
         "it claims a status, and a new entry is a candidate"
     } else if proposed.scope == Scope::Global {
         "it claims to be everybody's, which a person decides"
     } else if proposed.overrides.is_some() {
         "it overrides a retraction, which a person does"
+    } else if is_trusted_more(proposed.origin, by) {
+        "it claims to come from somebody who is trusted more than an agent"
     } else {
         return None;
     };
     Some(told.to_owned())
-}
-
-/// Returns whether `by` is `actor`, or a conversation of it (`agent:claude-code` and `agent:claude-code/7f3a`).
-fn is_own(by: &Actor, actor: &Actor) -> bool {
-    let rest = by.name().strip_prefix(actor.name());
-    by.role() == actor.role() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn settled(id: Option<EventId>, verdict: Verdict, reason: Option<String>) -> Judged {
@@ -266,25 +368,4 @@ fn settled(id: Option<EventId>, verdict: Verdict, reason: Option<String>) -> Jud
         verdict,
         reason,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_conversation_of_an_agent_is_the_agent() {
-        let actor = |text: &str| -> Actor { text.parse().expect("an actor") };
-        let own = actor("agent:claude-code");
-        for (by, is) in [
-            ("agent:claude-code", true),
-            ("agent:claude-code/7f3a", true),
-            ("agent:claude-code2", false),
-            ("agent:other", false),
-            ("human:claude-code", false),
-            ("ci:claude-code", false),
-        ] {
-            assert_eq!(is_own(&actor(by), &own), is, "{by}");
-        }
-    }
 }

@@ -1,0 +1,80 @@
+//! What people read: the API, and what each problem means. Plain HTML of ours, without a script.
+
+mod reference;
+
+use std::fmt::Write as _;
+
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+
+use super::problem::{Kind, Problem};
+
+pub(super) use reference::reference;
+
+/// Nothing but our own style sheet is loaded, whatever a text on the page says.
+const POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:66rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
+a{color:#0550ae}
+code,pre{font-family:ui-monospace,monospace;font-size:.9em}
+pre{background:#f6f8fa;padding:.6rem .8rem;overflow-x:auto}
+nav ul{columns:20rem 2;list-style:none;padding:0}
+section{border-top:1px solid #d0d7de;padding:.5rem 0}
+h3{font-size:1.05rem}h3 code{font-size:1em}
+table{border-collapse:collapse;margin:.5rem 0;width:100%}
+caption{text-align:left;font-weight:600}
+td,th{text-align:left;font-weight:400;padding:.15rem .8rem .15rem 0;vertical-align:top;border-bottom:1px solid #eaeef2;overflow-wrap:anywhere}
+thead th{color:#57606a}
+@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}pre{background:#161b22}section{border-color:#30363d}td,th{border-color:#21262d}a{color:#58a6ff}thead th{color:#8b949e}}
+";
+
+/// Returns the page that explains one kind of problem.
+pub(super) fn problem(slug: &str) -> Result<Response, Problem> {
+    let kind = Kind::of_slug(slug).ok_or_else(|| Problem::not_found("page"))?;
+    let mut page = head(kind.title());
+    let _ = writeln!(
+        page,
+        "<h1>{}</h1><p>Status {}. <code>/problems/{}</code></p><p>{}</p><p><a href=\"/docs\">The API</a></p></body></html>",
+        escaped(kind.title()),
+        kind.status().as_u16(),
+        escaped(kind.slug()),
+        escaped(kind.text()),
+    );
+    Ok(html(page))
+}
+
+/// Answers with a page that may load nothing from elsewhere.
+pub(super) fn html(page: String) -> Response {
+    let headers = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+    ];
+    (headers, page).into_response()
+}
+
+/// Answers with the pages' style sheet.
+pub(super) async fn style() -> impl IntoResponse {
+    ([(CONTENT_TYPE, "text/css; charset=utf-8")], STYLE)
+}
+
+fn head(title: &str) -> String {
+    format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{}</title><link rel=\"stylesheet\" href=\"/docs/style.css\"></head><body>",
+        escaped(title)
+    )
+}
+
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
