@@ -164,32 +164,32 @@ fn scp_03_c10_what_other_projects_know_stands_below_labelled_and_discounted() {
 #[test]
 fn scp_03_what_other_projects_know_never_scores_above_what_was_verified_here() {
     let (one, other, _) = two();
-    let id = proven(&one, CENTS);
-    let _ = promote(&one, &id, &["--anyway"]).success();
-    let own = lesson(
+    for statement in [CENTS, "Test databases are dropped every night"] {
+        let id = proven(&one, statement);
+        let _ = promote(&one, &id, &["--anyway"]).success();
+    }
+    let verified = lesson(
         &other,
         "Rounding in the money service loses a few cents a day at most",
     );
-    for by in ["human:bob", "human:eve"] {
-        let _ = other.run(["confirm", &own, "--by", by]).success();
-    }
-    let found = other.run([
-        "search",
-        "amounts of money are integers in cents",
-        "--mean",
-        "--format",
-        "json",
-    ]);
+    let _ = lesson(
+        &other,
+        "What the money page shows as integers in cents are amounts before tax",
+    );
+    let _ = other.run(["status", &verified, "verified"]).success();
+    let query = "amounts of money are integers in cents";
+    let found = other.run(["search", query, "--mean", "--format", "json"]);
     let found = found.success().json();
-    let local = &found["results"][0];
-    assert_eq!(local["entry"]["status"]["value"], "verified", "{found}");
     let score = |it: &serde_json::Value| it["score"].as_f64().expect("a score");
+    let results = found["results"].as_array().expect("results");
+    let own = results.iter().find(|it| it["id"] == verified.as_str());
     let global = &found["global"][0];
-    assert!(score(global) < score(local), "{found}");
+    assert!(score(global) < score(own.expect("it")), "{found}");
     let parts = global["signals"]["parts"].as_array().expect("parts");
+    let mut parts = parts.iter();
     assert!(
-        parts.iter().any(|it| it["name"] == "below local"),
-        "{parts:?}"
+        parts.any(|it| it["name"] == "below local"),
+        "its words answer better: {found}"
     );
 }
 

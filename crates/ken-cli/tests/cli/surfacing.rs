@@ -85,6 +85,7 @@ fn a_briefing_that_knows_nothing_says_how_to_ask_and_wants_no_report_of_it() {
     checked knowledge base, no relevant entries found
     A briefing tells only what surely fits the task and the files in hand. `ken search` with words of your own, or `ken_search`, finds more.
     ");
+    env.write("src/pay.rs", "fn charge() {}\n");
     let _ = norm(&env, "Name the ticket in a commit.", "src");
     let briefing = env
         .run(["brief", "bake bread", "--paths", "src/pay.rs"])
