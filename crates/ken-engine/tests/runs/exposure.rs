@@ -439,8 +439,8 @@ fn what_is_recorded_is_an_entry_or_a_finding_and_names_nothing_unseen() {
         .record_for(&reader, Some("mine"), proposal(CLAIM))
         .unwrap();
     assert_eq!(apart, Recorded::Noted(Some(id)));
-    let own = ken.conversation_of(&reader.agent, Some("mine")).unwrap();
-    let own = ken.run(&own.unwrap()).unwrap();
+    let own = ken_core::run::name::conversation(&reader.agent, "mine");
+    let own = ken.run(&own).unwrap();
     assert_eq!(own.witness, Witness::Nobody);
     assert_eq!(own.agents[&reader.agent].findings.len(), 1);
 }

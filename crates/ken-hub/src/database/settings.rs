@@ -95,9 +95,6 @@ impl Settings {
             return Err(DatabaseError::Address(why));
         }
         let options = PgConnectOptions::from_str(&self.url).map_err(DatabaseError::Address)?;
-        // Ending a transaction that was not begun is how one makes sure, not something to be warned about.
-        Ok(options
-            .application_name("ken-hub")
-            .options([("client_min_messages", "error")]))
+        Ok(options.application_name("ken-hub"))
     }
 }

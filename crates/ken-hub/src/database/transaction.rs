@@ -30,8 +30,7 @@ impl Transaction {
         pool: &Pool,
         statement: &str,
     ) -> Result<(Self, Vec<PgRow>), sqlx::Error> {
-        // Whoever had the connection before may have been stopped at any moment.
-        let sql = format!("ROLLBACK; BEGIN; {statement}");
+        let sql = format!("BEGIN; {statement}");
         let mut attempts = 0;
         loop {
             let connection = Some(pool.take().await?);

@@ -1,8 +1,5 @@
 //! The answers of the tools, in the same words as those of a repository.
 
-use std::fmt::Write as _;
-
-use ken_core::anchor::{Anchor, Target};
 use ken_core::answer::{Floor, Search};
 use ken_core::event::Feedback;
 use ken_core::kind::Prefix;
