@@ -522,7 +522,7 @@ fn what_was_quarantined_is_found_let_out_and_discarded_over_http() {
     let hub = Hub::start();
     let bot = hub.token(Role::Agent, "agent:bot", None);
     let ada = hub.token(Role::Curator, "human:ada@example.org", None);
-    let robot = hub.token(Role::Curator, "agent:curator", None);
+    let robot = hub.token(Role::Curator, "ci:curator", None);
     let base = "/v1/workspaces/shop";
     let list = format!("{base}/quarantine");
     let mut ids = Vec::new();
