@@ -145,7 +145,7 @@ impl Story {
         if let Some(provenance) = closing.found.get(&self.id) {
             self.tell(Body::Confirmed(Confirmed {
                 provenance: *provenance,
-                on: "2026-11-15T00:00:00Z".parse().unwrap(),
+                on: "2026-11-15".parse().unwrap(),
                 run: Some(closing.closed.run.clone()),
                 withdraws: Vec::new(),
             }));
@@ -446,7 +446,7 @@ fn absorb(entry: &mut Entry, closing: &Closing, number: u32) {
         entry.archived = Some(ken_core::entry::Archival {
             events: Vec::new(),
             because: ArchiveReason::Decay,
-            since: "2026-11-15T00:00:00Z".parse().unwrap(),
+            since: "2026-11-15".parse().unwrap(),
         });
     }
     if closing.restored.contains(&entry.id) {

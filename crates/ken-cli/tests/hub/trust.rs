@@ -1,6 +1,7 @@
 //! What a hub takes from whom, and where a token goes.
 
-use ken_core::event::{ApprovalGranted, Body};
+use ken_core::event::{ApprovalGranted, Body, Origin};
+use ken_core::kind::Kind;
 use ken_testkit::build::Scribe;
 
 use crate::site::{Site, add, lines, merge_in};
@@ -60,9 +61,13 @@ fn an_agents_token_speaks_for_no_person() {
     // What a person wrote, an approval among it, and what the agent itself found.
     add(&one, "Charging twice is safe: the key makes it one charge.");
     let mut scribe = Scribe::new(5);
-    let (entry, own) = scribe
-        .by("agent:builder")
-        .propose("The queue drops messages after a day.");
+    let (entry, own) = scribe.by("agent:builder").propose_with(
+        Kind::Learning,
+        "The queue drops messages after a day.",
+        |it| {
+            it.origin = Origin::Agent;
+        },
+    );
     let approval = ApprovalGranted {
         entry,
         artifact: "b3:0".parse().unwrap(),

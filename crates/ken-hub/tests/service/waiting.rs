@@ -525,7 +525,7 @@ fn what_a_clone_promoted_to_everybody_waits_for_somebody_else_and_then_answers_e
     assert_eq!(answers(), [id]);
     assert!(queue().is_empty());
     let again = approve(&ada).unwrap_err().to_string();
-    assert!(again.contains("already"), "{again}");
+    assert!(again.contains("nothing left to approve"), "{again}");
     // Other words are another claim: they wait again.
     reword(&place, &mut scribe, id);
     assert!(answers().is_empty());
