@@ -62,14 +62,16 @@ fn failed(error: &ken_hub::serve::ServeError) -> Failure {
 #[cfg(feature = "hub")]
 fn unheard(address: std::net::SocketAddr, error: &std::io::Error) -> Failure {
     let failure = Failure::io(format!("cannot listen on {address}"), error);
-    match error.kind() {
-        std::io::ErrorKind::AddrInUse => failure.with_hint(
-            "another program listens there; `--bind` (or `--metrics`) names another ADDRESS:PORT",
-        ),
-        std::io::ErrorKind::AddrNotAvailable => {
-            failure.with_hint("this machine has no such address; 0.0.0.0 stands for all it has")
-        }
-        _ => failure,
+    let taken =
+        "another program listens there; `--bind` (or `--metrics`) names another ADDRESS:PORT";
+    let foreign = "this machine has no such address; 0.0.0.0 stands for all it has";
+    let hints = [
+        (std::io::ErrorKind::AddrInUse, taken),
+        (std::io::ErrorKind::AddrNotAvailable, foreign),
+    ];
+    match hints.into_iter().find(|(kind, _)| *kind == error.kind()) {
+        Some((_, hint)) => failure.with_hint(hint),
+        None => failure,
     }
 }
 

@@ -5,90 +5,65 @@ use crate::site::{ORGANISATION, Site, WORKSPACE, add, hub_command};
 #[test]
 fn names_that_are_taken_or_unknown_are_said() {
     let site = Site::new();
-    let run = |words: &[&str]| hub_command(site.database.url(), words);
+    let an_id = "0193324e-7a3b-7c00-8000-000000000001";
+    let token = format!("token create {ORGANISATION}");
     for (words, exit, said) in [
         (
-            &["organisation", "add", ORGANISATION][..],
+            format!("organisation add {ORGANISATION}"),
             0,
             "there is one called `acme` already",
         ),
-        (&["organisation", "add", "Not A Name"], 2, "Not A Name"),
+        ("organisation add Not-A-Name".into(), 2, "Not-A-Name"),
         (
-            &["workspace", "add", "nobody", "w"],
+            "workspace add nobody w".into(),
             2,
             "there is no organisation `nobody`",
         ),
         (
-            &["workspace", "add", ORGANISATION, WORKSPACE],
+            format!("workspace add {ORGANISATION} {WORKSPACE}"),
             0,
             "there is one called `payments` already",
         ),
         (
-            &["rebuild", ORGANISATION, "nothing"],
-            2,
-            "the organisation has no workspace `nothing`",
-        ),
-        (
-            &["token", "revoke", ORGANISATION, "x"],
-            2,
-            "the organisation has no token `x`",
-        ),
-        (
-            &[
-                "token",
-                "create",
-                ORGANISATION,
-                "--role",
-                "agent",
-                "--actor",
-                "human:ada@example.org",
-            ],
-            2,
-            "agents write in no person's name",
-        ),
-        (
-            &[
-                "workspace",
-                "add",
-                ORGANISATION,
-                "0193324e-7a3b-7c00-8000-000000000001",
-            ],
+            format!("workspace add {ORGANISATION} {an_id}"),
             2,
             "a name that reads as an id",
         ),
         (
-            &[
-                "token",
-                "create",
-                ORGANISATION,
-                "--role",
-                "reader",
-                "--actor",
-                "human:ada@example.org",
-                "--workspace",
-                "nothing",
-            ],
+            format!("rebuild {ORGANISATION} nothing"),
+            2,
+            "the organisation has no workspace `nothing`",
+        ),
+        (
+            format!("token revoke {ORGANISATION} x"),
+            2,
+            "the organisation has no token `x`",
+        ),
+        (
+            format!("{token} --role agent --actor human:ada@example.org"),
+            2,
+            "agents write in no person's name",
+        ),
+        (
+            format!("{token} --role reader --actor human:ada@example.org --workspace nothing"),
             2,
             "`ken hub workspace list ORGANISATION`",
         ),
         (
-            &[
-                "token",
-                "create",
-                ORGANISATION,
-                "--role",
-                "admin",
-                "--actor",
-                "agent:claude",
-            ],
+            format!("{token} --role admin --actor agent:claude"),
             2,
             "agents never approve",
         ),
-        (&["migrate"], 0, "the database is at this build's version"),
+        (
+            "migrate".into(),
+            0,
+            "the database is at this build's version",
+        ),
     ] {
-        let run = run(words);
-        assert_eq!(run.exit, exit, "{words:?}: {run}");
-        assert!(run.stderr.contains(said), "{words:?}: {run}");
+        let split: Vec<&str> = words.split(' ').collect();
+        let run = hub_command(site.database.url(), &split);
+        assert_eq!(run.exit, exit, "{words}: {run}");
+        assert!(run.stderr.contains(said), "{words}: {run}");
     }
 }
 

@@ -299,7 +299,7 @@ fn what_was_ordered_to_be_blanked_neither_waits_nor_comes_back_to_wait() {
     // And in one push with the order.
     let (_, both) = scribe.propose_with(Kind::Learning, &format!("{STATEMENT}, too"), web);
     let blanks = order(&mut scribe, both.event.id);
-    let answer = push(&[both.clone(), blanks]);
+    let answer = push(&[both, blanks]);
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(held(), "0");
     let pulled = hub
