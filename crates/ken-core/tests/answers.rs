@@ -79,7 +79,7 @@ proptest! {
             prop_assert!((before.explained.score + parts - it.explained.score).abs() < 1e-9, "the parts say why");
         }
         let ids: Vec<EntryId> = fresh.iter().map(|it| it.entry.id).collect();
-        let mut as_they_came = there.clone();
+        let mut as_they_came = there;
         sort(&mut as_they_came);
         let as_they_came: Vec<EntryId> = as_they_came.iter().map(|it| it.entry.id).collect();
         prop_assert_eq!(&ids, &as_they_came, "being lowered changes no order");
@@ -206,10 +206,10 @@ fn a_portion_is_what_the_page_before_left_in_one_liners_unless_asked_otherwise()
 
 /// A run with these agents.
 fn run(manner: Manner, agents: &[&str]) -> Run {
-    let first = agents[0].parse().unwrap();
+    let first = agents[0].parse().expect("an actor");
     let mut notes = unwitnessed("R-1", manner, &first, None).to_vec();
     for agent in &agents[1..] {
-        let [_, joined] = unwitnessed("R-1", manner, &agent.parse().unwrap(), None);
+        let [_, joined] = unwitnessed("R-1", manner, &agent.parse().expect("an actor"), None);
         notes.push(joined);
     }
     let noted = notes.into_iter().map(|note| Noted {
@@ -217,7 +217,7 @@ fn run(manner: Manner, agents: &[&str]) -> Run {
         by: first.clone(),
         note,
     });
-    Run::of(noted).unwrap()
+    Run::of(noted).expect("a run")
 }
 
 /// An entry that an agent wrote.
@@ -266,7 +266,7 @@ fn c21_chance_decides_in_runs_somebody_opened_only_and_never_about_people() {
 
 #[test]
 fn what_is_handed_over_is_written_down_once_each_way() {
-    let all: Vec<Hit> = (0..4)
+    let mut all: Vec<Hit> = (0..4)
         .map(|n| {
             hit(
                 entry(n, &said("here", n)),
@@ -311,7 +311,7 @@ fn what_is_handed_over_is_written_down_once_each_way() {
     assert_eq!(hits.len(), 3, "what is kept back is gone from the hits");
 
     let some = vec![offers[1]];
-    let dealt = deal(&mut all.clone(), some, &[], |hits| page(hits, 2));
+    let dealt = deal(&mut all, some, &[], |hits| page(hits, 2));
     assert_eq!((dealt.shown, dealt.offers.len()), (vec![ids[0]], 1));
 }
 

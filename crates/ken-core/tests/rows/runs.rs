@@ -129,58 +129,36 @@ fn what_is_recorded_is_known_in_one_way_and_names_only_what_was_seen() {
         notes.push(("agent:a", observed("agent:a", &[id])));
         notes
     };
-    let nobody_says: &[Entry] = &[];
-    for (what, notes, says, wanted) in [
-        ("nobody said it", own(shown.clone()), nobody_says, None),
-        (
-            "it was taken back",
-            own(shown.clone()),
-            std::slice::from_ref(&gone),
-            None,
-        ),
+    let (none, taken, says): (&[Entry], _, _) = (&[], [gone], [entry.clone()]);
+    let (taken, says): (&[Entry], &[Entry]) = (&taken, &says);
+    let elsewhere = |id| Some(Known::Elsewhere(id));
+    let cases = [
+        ("nobody said it", own(shown.clone()), none, None),
+        ("taken back", own(shown.clone()), taken, None),
         (
             "its own",
             own(added("agent:a")),
-            std::slice::from_ref(&entry),
+            says,
             Some(Known::Added(id)),
         ),
-        (
-            "another's",
-            own(added("agent:b")),
-            std::slice::from_ref(&entry),
-            Some(Known::Elsewhere(None)),
-        ),
-        (
-            "seen",
-            own(shown),
-            std::slice::from_ref(&entry),
-            Some(Known::Elsewhere(Some(id))),
-        ),
-        (
-            "who saw everything",
-            own(everything),
-            std::slice::from_ref(&entry),
-            Some(Known::Elsewhere(None)),
-        ),
+        ("another's", own(added("agent:b")), says, elsewhere(None)),
+        ("seen", own(shown), says, elsewhere(Some(id))),
+        ("who saw everything", own(everything), says, elsewhere(None)),
         (
             "found again",
             own(observed("agent:a", &[id])),
-            std::slice::from_ref(&entry),
+            says,
             Some(Known::Found(None)),
         ),
         (
             "another found it",
             own(observed("agent:b", &[id])),
-            std::slice::from_ref(&entry),
-            Some(Known::Elsewhere(None)),
+            says,
+            elsewhere(None),
         ),
-        (
-            "seen and found",
-            both,
-            std::slice::from_ref(&entry),
-            Some(Known::Found(Some(id))),
-        ),
-    ] {
+        ("seen and found", both, says, Some(Known::Found(Some(id)))),
+    ];
+    for (what, notes, says, wanted) in cases {
         let run = run("human:lead", notes);
         let told = known(Some(&run), &actor("agent:a"), &CLAIM.parse().unwrap(), says);
         assert_eq!(told, wanted, "{what}");
@@ -230,11 +208,7 @@ fn a_verdict_is_said_once_a_run_and_a_change_of_mind_counts() {
         scribe.write(draft.about, draft.body)
     };
     let first = say("agent:a", Helpful);
-    let history = [
-        first.clone(),
-        say("agent:b", Unhelpful),
-        say("agent:a", Unhelpful),
-    ];
+    let history = [first, say("agent:b", Unhelpful), say("agent:a", Unhelpful)];
     let last = history[2].event.at.wall;
     let a = actor("agent:a");
     for (history, verdict, since, said) in [
