@@ -219,49 +219,36 @@ async fn keep(
     let bytes = to_bytes(body, PUSH_BYTES_MAX).await;
     let bytes = bytes.map_err(|error| Problem::failed(&error))?;
     let mut tx = app.database.organisation(organisation).await?;
-    if head.extensions.get::<Uncertain>().is_some() {
+    let answer = if head.extensions.get::<Uncertain>().is_some() {
         // Whether it was done nobody knows, so it is not done again under this key.
         let unknown = unknown();
-        let until = app.world.now().plus_millis(KEPT_MS);
-        sqlx::query(
-            "UPDATE ken.idempotency SET status = $3, content_type = $4, body = $5, expires_at = $6
-             WHERE organisation_id = $1 AND key = $2",
-        )
-        .bind(organisation.0)
-        .bind(key)
-        .bind(i16::try_from(unknown.kind().status().as_u16()).unwrap_or(409))
-        .bind(MEDIA_TYPE)
-        .bind(unknown.to_json().to_string().into_bytes())
-        .bind(millis(until))
-        .execute(tx.connection())
-        .await?;
-    } else if !head.status.is_success() {
-        sqlx::query("DELETE FROM ken.idempotency WHERE organisation_id = $1 AND key = $2")
-            .bind(organisation.0)
-            .bind(key)
-            .execute(tx.connection())
-            .await?;
-    } else {
+        let told = unknown.to_json().to_string().into_bytes();
+        Some((unknown.kind().status(), MEDIA_TYPE, Some(told)))
+    } else if head.status.is_success() {
         let secret = head.extensions.get::<NotKept>().is_some();
         let kept = (!secret && bytes.len() <= ANSWER_BYTES_MAX).then(|| bytes.to_vec());
-        let kind = head
-            .headers
-            .get(CONTENT_TYPE)
-            .and_then(|it| it.to_str().ok());
-        let until = app.world.now().plus_millis(KEPT_MS);
-        sqlx::query(
+        let kind = head.headers.get(CONTENT_TYPE);
+        let kind = kind.and_then(|it| it.to_str().ok()).unwrap_or_default();
+        Some((head.status, kind, kept))
+    } else {
+        None
+    };
+    let query = match answer {
+        Some((status, kind, body)) => sqlx::query(
             "UPDATE ken.idempotency SET status = $3, content_type = $4, body = $5, expires_at = $6
              WHERE organisation_id = $1 AND key = $2",
         )
         .bind(organisation.0)
         .bind(key)
-        .bind(i16::try_from(head.status.as_u16()).unwrap_or(200))
-        .bind(kind.unwrap_or_default())
-        .bind(kept)
-        .bind(millis(until))
-        .execute(tx.connection())
-        .await?;
-    }
+        .bind(status.as_u16().cast_signed())
+        .bind(kind)
+        .bind(body)
+        .bind(millis(app.world.now().plus_millis(KEPT_MS))),
+        None => sqlx::query("DELETE FROM ken.idempotency WHERE organisation_id = $1 AND key = $2")
+            .bind(organisation.0)
+            .bind(key),
+    };
+    query.execute(tx.connection()).await?;
     tx.commit().await?;
     Ok(Response::from_parts(head, Body::from(bytes)))
 }
