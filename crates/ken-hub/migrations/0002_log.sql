@@ -47,9 +47,9 @@ CREATE TABLE ken.moved (
 
 DO $$
 BEGIN
-    FOR n IN 0..31 LOOP
-        EXECUTE format('CREATE TABLE ken.events_%s PARTITION OF ken.events FOR VALUES WITH (MODULUS 32, REMAINDER %s)', n, n);
-        EXECUTE format('CREATE TABLE ken.subjects_%s PARTITION OF ken.subjects FOR VALUES WITH (MODULUS 32, REMAINDER %s)', n, n);
+    FOR n IN 0..7 LOOP
+        EXECUTE format('CREATE TABLE ken.events_%s PARTITION OF ken.events FOR VALUES WITH (MODULUS 8, REMAINDER %s)', n, n);
+        EXECUTE format('CREATE TABLE ken.subjects_%s PARTITION OF ken.subjects FOR VALUES WITH (MODULUS 8, REMAINDER %s)', n, n);
         -- Nobody but the owner may name a partition, and without a policy not even the owner sees anything there.
         EXECUTE format('ALTER TABLE ken.events_%s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', n);
         EXECUTE format('ALTER TABLE ken.subjects_%s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', n);

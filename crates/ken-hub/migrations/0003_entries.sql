@@ -55,9 +55,9 @@ CREATE TABLE ken.workspace_states (
 
 DO $$
 BEGIN
-    FOR n IN 0..31 LOOP
-        EXECUTE format('CREATE TABLE ken.entries_%s PARTITION OF ken.entries FOR VALUES WITH (MODULUS 32, REMAINDER %s) WITH (fillfactor = 85)', n, n);
-        EXECUTE format('CREATE TABLE ken.searchable_%s PARTITION OF ken.searchable FOR VALUES WITH (MODULUS 32, REMAINDER %s)', n, n);
+    FOR n IN 0..7 LOOP
+        EXECUTE format('CREATE TABLE ken.entries_%s PARTITION OF ken.entries FOR VALUES WITH (MODULUS 8, REMAINDER %s) WITH (fillfactor = 85)', n, n);
+        EXECUTE format('CREATE TABLE ken.searchable_%s PARTITION OF ken.searchable FOR VALUES WITH (MODULUS 8, REMAINDER %s)', n, n);
         EXECUTE format('ALTER TABLE ken.entries_%s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', n);
         EXECUTE format('ALTER TABLE ken.searchable_%s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', n);
     END LOOP;

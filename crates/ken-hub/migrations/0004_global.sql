@@ -1,6 +1,6 @@
 -- What a whole organisation knows: entries some workspace promoted, without what they rest on there.
 --
--- One table for all: a search across 32 partitions walks 32 graphs.
+-- One table for all: a search across all partitions walks a graph in each.
 
 CREATE TABLE ken.global_entries (
     organisation_id uuid NOT NULL,

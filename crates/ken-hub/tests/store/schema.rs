@@ -1,5 +1,5 @@
 //! What the tables must look like, read from PostgreSQL's own catalogue: the tenant first in every key, so that the same
-//! schema distributes by tenant; forced policies everywhere; 32 partitions.
+//! schema distributes by tenant; forced policies everywhere; 8 partitions.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ const NOT_TENANTS: [&str; 6] = [
 /// Tables that are divided by workspace.
 const DIVIDED: [&str; 4] = ["events", "subjects", "entries", "searchable"];
 
-const PARTITIONS: usize = 32;
+const PARTITIONS: usize = 8;
 
 fn rows(world: &World, sql: &str) -> Vec<Vec<String>> {
     let text = world.bare.sql(sql);
