@@ -386,15 +386,17 @@ impl Tenant {
 }
 
 /// A line of the audit log that is to be written.
-struct Line {
-    by: String,
-    role: Role,
-    act: Act,
-    subject: String,
+#[derive(Clone, Debug)]
+pub struct Line {
+    pub(crate) by: String,
+    pub(crate) role: Role,
+    pub(crate) act: Act,
+    pub(crate) subject: String,
 }
 
 impl Line {
-    fn of(who: Who<'_>, act: Act, subject: &dyn fmt::Display) -> Self {
+    /// Says that somebody did something to `subject`.
+    pub fn of(who: Who<'_>, act: Act, subject: &dyn fmt::Display) -> Self {
         Self {
             by: who.to_string(),
             role: who.role(),

@@ -33,6 +33,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0006_named",
     "0007_sessions",
     "0008_silent_runs",
+    "0009_short_way",
 ];
 
 /// Makes two processes that migrate wait for each other.

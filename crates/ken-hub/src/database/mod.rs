@@ -1,7 +1,8 @@
 //! Connections, roles, migrations, and transactions that see one tenant.
 //!
-//! Nothing reads or writes a tenant's rows outside a [`Tenant`] or an [`OrganisationTx`]: the database shows a transaction
-//! only what belongs to the workspace or organisation it was begun for, and nothing to one that was begun for none.
+//! Nothing reads or writes a tenant's rows outside a [`Tenant`] or an [`OrganisationTx`], but the one statement of
+//! [`Database::append_fresh`] that enters by itself: the database shows a transaction only what belongs to the workspace or
+//! organisation it was begun for, and nothing to one that was begun for none.
 //!
 //! Invariant: the role the hub works with neither owns a table nor bypasses a policy; [`Database::connect`] refuses any other.
 
@@ -19,7 +20,7 @@ use sqlx::{Connection as _, PgConnection, Row as _};
 use crate::identity::{OrganisationId, WorkspaceId};
 use crate::world::World;
 
-pub use directory::{Audited, Organisation, OrganisationRow, Quotas, Room, WorkspaceRow};
+pub use directory::{Audited, Line, Organisation, OrganisationRow, Quotas, Room, WorkspaceRow};
 pub(crate) use directory::{millis, timestamp, without_nul};
 pub use error::{DatabaseError, causes};
 pub use ken_remote::name::{Name, NameError};
@@ -27,6 +28,7 @@ pub use migrate::{MIGRATIONS, Migration};
 pub use pool::{Pool, Taken};
 pub use settings::Settings;
 pub use tenant::{OrganisationTx, Tenant};
+pub(crate) use transaction::{is_dead, is_twice};
 use warming::Warming;
 
 /// The role every statement of the hub runs as.

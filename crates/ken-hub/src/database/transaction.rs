@@ -113,11 +113,17 @@ impl Drop for Transaction {
 }
 
 /// Returns whether the connection is of no use any more: the server went away, or ended it.
-fn is_dead(error: &sqlx::Error) -> bool {
+pub(crate) fn is_dead(error: &sqlx::Error) -> bool {
     let is_lost = matches!(
         error,
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed
     );
     let code = error.as_database_error().and_then(|said| said.code());
     is_lost || matches!(code.as_deref(), Some("57P01" | "57P02" | "25P03" | "57P05"))
+}
+
+/// Returns whether a row is there already.
+pub(crate) fn is_twice(error: &sqlx::Error) -> bool {
+    let said = error.as_database_error();
+    said.is_some_and(|it| it.is_unique_violation())
 }

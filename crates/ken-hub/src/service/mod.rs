@@ -39,7 +39,7 @@ pub use lift::{lift, lift_of};
 pub use lookup::{Listing, Told, entry, history, list};
 pub use outcomes::{Outcomes, Period, PeriodError, Slice, added_up, outcomes};
 pub use promotion::{Approving, Candidate, Queue, Waiting, approve, queue, reject};
-pub use push::{Looked, Opinion, Sent, Taken, look, push};
+pub use push::{Looked, Opinion, Sent, Taken, look, take};
 pub use reader::{Reader, check_session, reader};
 pub use recording::{Recorded, Recording, record};
 pub use runs::{

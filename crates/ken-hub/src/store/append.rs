@@ -12,7 +12,7 @@ use super::{StoreError, uuids};
 use crate::database::Tenant;
 
 /// Events whose folding is left to the thread that waits for the database: about a millisecond of work.
-const INLINE_MAX: usize = 8;
+pub(super) const INLINE_MAX: usize = 8;
 
 /// What an append came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,12 +77,8 @@ impl Tenant {
             true => effects.project(more)?,
             false => blocking(move || effects.project(more)).await?,
         };
-        let changes = !settled.new.is_empty()
-            || !settled.changed.is_empty()
-            || !settled.removed.is_empty()
-            || !settled.orders.is_empty();
         let mut end = head;
-        if changes {
+        if !settled.new.is_empty() || !settled.only_adds() {
             end = self.write(head, &settled, &projection).await?;
         }
         let moved = settled.changed.last().map(|(_, now)| now.event.id);
@@ -111,7 +107,8 @@ impl Tenant {
     }
 }
 
-fn effects(
+/// Finds out what a change comes to and whom it concerns.
+pub(super) fn effects(
     change: Change,
     asked: Asked,
     mut known: super::known::Known,

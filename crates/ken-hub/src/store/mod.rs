@@ -23,6 +23,7 @@ mod runs;
 mod search;
 mod sessions;
 mod settle;
+mod short;
 mod stem;
 mod write;
 
@@ -42,6 +43,7 @@ pub use read::{After, ENTRIES_MAX, EVENTS_MAX};
 pub(crate) use rows::{model, table};
 pub use runs::OpenRun;
 pub use search::{Elsewhere, Query, any_word};
+pub use short::Terms;
 
 /// Why the store could not answer.
 #[derive(Debug, thiserror::Error)]

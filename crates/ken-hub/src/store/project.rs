@@ -249,6 +249,17 @@ impl Effects {
 }
 
 impl Projection {
+    /// Returns whether it is nothing but rows that were not there, of entries only their workspace sees and nobody took back.
+    pub(super) fn only_adds(&self) -> bool {
+        let is_taken_back = self.entries.iter().any(|it| it.tombstone);
+        let takes_away = [&self.unsearchable, &self.gone, &self.local];
+        !self.is_over
+            && !is_taken_back
+            && takes_away.iter().all(|it| it.is_empty())
+            && self.workspace.is_none()
+            && self.global.is_empty()
+    }
+
     /// Takes in what was worked out beside it about other entries.
     fn extend(&mut self, other: Self) {
         self.is_over |= other.is_over;

@@ -58,6 +58,13 @@ pub(super) struct Settled {
     pub(super) orders: BTreeSet<(EventId, EventId)>,
 }
 
+impl Settled {
+    /// Returns whether nothing of what was there is another now.
+    pub(super) fn only_adds(&self) -> bool {
+        self.changed.is_empty() && self.removed.is_empty() && self.orders.is_empty()
+    }
+}
+
 impl Change {
     /// Finds out what the change comes to.
     pub(super) fn settle(self, before: Before) -> Result<Settled, StoreError> {

@@ -4,6 +4,9 @@ use ken_core::event::Recorded;
 use ken_core::id::EntryId;
 use ken_core::workspace::concerns_workspace;
 use pgvector::HalfVector;
+use sqlx::Postgres;
+use sqlx::postgres::PgArguments;
+use sqlx::query::Query;
 use uuid::Uuid;
 
 use super::known::OF_WORKSPACE;
@@ -13,47 +16,67 @@ use super::settle::Settled;
 use super::{StoreError, uuid, uuids};
 use crate::database::{Tenant, millis};
 
-/// Writes events, subjects, entries and what a search reads, and moves the head; `$entry` and `$found` say what becomes of
-/// rows that are there already.
+/// Writes events, subjects, entries and what a search reads, in this order of parameters: `$1` the workspace, `$2` to `$34` the
+/// columns of [`bound`]. `$at` says behind which place of the log the events stand, nothing for nowhere; `$entry` and
+/// `$found` what becomes of rows that are there already; `$end` is what is done beside.
 macro_rules! write {
-    ($entry:literal, $found:literal) => {
+    ($at:literal, $entry:literal, $found:literal, $end:literal) => {
         concat!(
-            "WITH logged AS (
+            "WITH at AS MATERIALIZED (SELECT ", $at, " AS last), logged AS (
     INSERT INTO ken.events (workspace_id, seq, id, at, type, blanked, line)
-    SELECT $1, * FROM unnest($3::bigint[], $4::uuid[], $5::text[], $6::text[], $7::boolean[], $8::text[])
+    SELECT $1, at.last + u.seq, u.id, u.at, u.type, u.blanked, u.line
+    FROM at, unnest($2::bigint[], $3::uuid[], $4::text[], $5::text[], $6::boolean[], $7::text[])
+        AS u (seq, id, at, type, blanked, line)
+    WHERE at.last IS NOT NULL
 ), about AS (
     INSERT INTO ken.subjects (workspace_id, entry, seq)
-    SELECT $1, * FROM unnest($9::text[], $10::bigint[])
+    SELECT $1, u.entry, at.last + u.seq FROM at, unnest($8::text[], $9::bigint[]) AS u (entry, seq)
+    WHERE at.last IS NOT NULL
 ), folded AS (
     INSERT INTO ken.entries AS e (workspace_id, id, memory, kind, status, lens, alias, created, updated,
         worded, live, archived, retracted, tombstone, global, tags, json)
     SELECT $1, id, memory, kind, status, lens, alias, created, updated,
-        worded, live, archived, retracted, tombstone, global, string_to_array(tags, $27), json
-    FROM unnest($11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[],
-        $18::text[], $19::boolean[], $20::boolean[], $21::boolean[], $22::boolean[], $23::boolean[],
-        $24::boolean[], $25::text[], $26::text[])
+        worded, live, archived, retracted, tombstone, global, string_to_array(tags, $26), json
+    FROM at, unnest($10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[],
+        $17::text[], $18::boolean[], $19::boolean[], $20::boolean[], $21::boolean[], $22::boolean[],
+        $23::boolean[], $24::text[], $25::text[])
         AS u (id, memory, kind, status, lens, alias, created, updated,
             worded, live, archived, retracted, tombstone, global, tags, json)
+    WHERE at.last IS NOT NULL
     ", $entry, "
 ), found AS (
     INSERT INTO ken.searchable (workspace_id, entry, live, words, length, paths, model, vector)
     SELECT $1, entry, live, words, length, string_to_array(paths, $33), $34, vector
-    FROM unnest($28::text[], $39::boolean[], $29::tsvector[], $30::integer[], $31::text[], $32::halfvec[])
+    FROM at, unnest($27::text[], $28::boolean[], $29::tsvector[], $30::integer[], $31::text[], $32::halfvec[])
         AS u (entry, live, words, length, paths, vector)
+    WHERE at.last IS NOT NULL
     ", $found, "
 )
-UPDATE ken.workspaces SET head = $35, folded = $35, events = events + $36, bytes = bytes + $37,
-    appended_at = CASE WHEN 0 < cardinality($3::bigint[]) THEN $38 ELSE appended_at END
-WHERE organisation_id = $2 AND id = $1"
+", $end
+        )
+    };
+}
+
+/// Writes rows at places that are known, and moves the head; `$entry` and `$found` as in [`write!`].
+macro_rules! write_at {
+    ($entry:literal, $found:literal) => {
+        write!(
+            "0::bigint",
+            $entry,
+            $found,
+            "UPDATE ken.workspaces SET head = $36, folded = $36, events = events + $37, bytes = bytes + $38,
+    appended_at = CASE WHEN 0 < cardinality($2::bigint[]) THEN $39 ELSE appended_at END,
+    taken_back = taken_back OR true = ANY ($22)
+WHERE organisation_id = $35 AND id = $1"
         )
     };
 }
 
 /// For entries none of which was there: nothing has to be looked for.
-const WRITE_NEW: &str = write!("", "");
+const WRITE_NEW: &str = write_at!("", "");
 
 /// For entries that may have been there.
-const WRITE_OVER: &str = write!(
+const WRITE_OVER: &str = write_at!(
     "ON CONFLICT (workspace_id, id) DO UPDATE SET kind = excluded.kind, status = excluded.status,
         lens = excluded.lens, alias = excluded.alias, created = excluded.created, updated = excluded.updated,
         worded = excluded.worded, live = excluded.live, archived = excluded.archived,
@@ -61,6 +84,19 @@ const WRITE_OVER: &str = write!(
         tags = excluded.tags, json = excluded.json",
     "ON CONFLICT (workspace_id, entry) DO UPDATE SET live = excluded.live, words = excluded.words, length = excluded.length,
         paths = excluded.paths, model = excluded.model, vector = excluded.vector"
+);
+
+/// For events of which nothing is there, a transaction by itself: enters the workspace, takes places in its log where that is
+/// so, and writes an act into the audit log; returns the place before them, or nothing.
+pub(super) const WRITE_FRESH: &str = write!(
+    "ken.take_places($35, $1, $3, $8, $36, $37, $38, $39, $40)",
+    "",
+    "",
+    ", noted AS (
+    INSERT INTO ken.audit (workspace_id, id, at, by, role, act, subject)
+    SELECT $1, $41::uuid, $37, $42, $43, $44, $45 FROM at WHERE at.last IS NOT NULL AND $41 IS NOT NULL
+)
+SELECT last FROM at"
 );
 
 /// Events as columns.
@@ -75,10 +111,19 @@ pub(super) struct LogColumns<'a> {
     subjects: Vec<String>,
     places: Vec<i64>,
     /// Bytes of the lines.
-    bytes: i64,
+    pub(super) bytes: i64,
 }
 
 impl<'a> LogColumns<'a> {
+    /// Returns events as columns, one behind the other from the place behind `last` on.
+    pub(super) fn behind(last: i64, copies: impl IntoIterator<Item = &'a Recorded>) -> Self {
+        let mut columns = Self::default();
+        for (seq, copy) in (last + 1..).zip(copies) {
+            columns.push(seq, copy);
+        }
+        columns
+    }
+
     fn push(&mut self, seq: i64, copy: &'a Recorded) {
         let event = &copy.event;
         self.seqs.push(seq);
@@ -98,7 +143,7 @@ impl<'a> LogColumns<'a> {
         }
     }
 
-    fn count(&self) -> i64 {
+    pub(super) fn count(&self) -> i64 {
         i64::try_from(self.seqs.len()).unwrap_or(i64::MAX)
     }
 }
@@ -111,6 +156,59 @@ fn subjects(copy: &Recorded) -> Vec<String> {
         names.push(OF_WORKSPACE.to_owned());
     }
     names
+}
+
+/// Begins a statement with the rows that are to be written.
+pub(super) fn bound(
+    statement: &'static str,
+    key: Uuid,
+    log: &LogColumns<'_>,
+    projection: &Projection,
+) -> Query<'static, Postgres, PgArguments> {
+    let (entries, found) = (&projection.entries, &projection.searchable);
+    let texts = |read: fn(&EntryRow) -> &str| -> Vec<&str> { entries.iter().map(read).collect() };
+    let flags = |read: fn(&EntryRow) -> bool| -> Vec<bool> { entries.iter().map(read).collect() };
+    let maybe = |read: fn(&EntryRow) -> Option<&str>| -> Vec<Option<&str>> {
+        entries.iter().map(read).collect()
+    };
+    let words = |read: fn(&SearchRow) -> &str| -> Vec<&str> { found.iter().map(read).collect() };
+    let counts: Vec<i32> = found.iter().map(|row| row.words.count()).collect();
+    let vectors: Vec<Option<HalfVector>> = found.iter().map(|row| row.vector.clone()).collect();
+    sqlx::query(statement)
+        .bind(key)
+        .bind(&log.seqs)
+        .bind(&log.ids)
+        .bind(&log.ats)
+        .bind(&log.types)
+        .bind(&log.blanked)
+        .bind(&log.lines)
+        .bind(&log.subjects)
+        .bind(&log.places)
+        .bind(texts(|row| &row.id))
+        .bind(texts(|row| row.memory))
+        .bind(maybe(|row| row.kind))
+        .bind(texts(|row| row.status))
+        .bind(maybe(|row| row.lens.as_deref()))
+        .bind(maybe(|row| row.alias.as_deref()))
+        .bind(texts(|row| &row.created))
+        .bind(texts(|row| &row.updated))
+        .bind(flags(|row| row.worded))
+        .bind(flags(|row| row.live))
+        .bind(flags(|row| row.archived))
+        .bind(flags(|row| row.retracted))
+        .bind(flags(|row| row.tombstone))
+        .bind(flags(|row| row.global))
+        .bind(texts(|row| &row.tags))
+        .bind(texts(|row| &row.json))
+        .bind(BETWEEN_TAGS)
+        .bind(words(|row| &row.entry))
+        .bind(found.iter().map(|row| row.live).collect::<Vec<_>>())
+        .bind(found.iter().map(|row| &row.words).collect::<Vec<_>>())
+        .bind(counts)
+        .bind(words(|row| &row.paths))
+        .bind(vectors)
+        .bind(BETWEEN_PATHS)
+        .bind(model().id.as_ref())
 }
 
 fn bytes(copy: &Recorded) -> i64 {
@@ -134,11 +232,8 @@ impl Tenant {
     ) -> Result<i64, StoreError> {
         let fewer = self.take_out(settled).await?;
         self.write_orders(settled).await?;
-        let mut columns = LogColumns::default();
         let now = settled.changed.iter().map(|(_, now)| now);
-        for (seq, copy) in (head + 1..).zip(settled.new.iter().chain(now)) {
-            columns.push(seq, copy);
-        }
+        let columns = LogColumns::behind(head, settled.new.iter().chain(now));
         let head = head + columns.count();
         self.write_rows(head, &columns, projection, fewer).await?;
         self.take_away(projection).await?;
@@ -164,67 +259,17 @@ impl Tenant {
         fewer: Fewer,
     ) -> Result<(), StoreError> {
         let (organisation, key) = (self.organisation().0, self.key());
-        let now = self.now();
-        let (entries, found) = (&projection.entries, &projection.searchable);
-        let texts =
-            |read: fn(&EntryRow) -> &str| -> Vec<&str> { entries.iter().map(read).collect() };
-        let flags =
-            |read: fn(&EntryRow) -> bool| -> Vec<bool> { entries.iter().map(read).collect() };
-        let maybe = |read: fn(&EntryRow) -> Option<&str>| -> Vec<Option<&str>> {
-            entries.iter().map(read).collect()
-        };
-        let words =
-            |read: fn(&SearchRow) -> &str| -> Vec<&str> { found.iter().map(read).collect() };
-        let vectors: Vec<Option<HalfVector>> = found.iter().map(|row| row.vector.clone()).collect();
         let write = match projection.is_over {
             true => WRITE_OVER,
             false => WRITE_NEW,
         };
-        sqlx::query(write)
-            .bind(key)
+        let now = self.now();
+        bound(write, key, log, projection)
             .bind(organisation)
-            .bind(&log.seqs)
-            .bind(&log.ids)
-            .bind(&log.ats)
-            .bind(&log.types)
-            .bind(&log.blanked)
-            .bind(&log.lines)
-            .bind(&log.subjects)
-            .bind(&log.places)
-            .bind(texts(|row| &row.id))
-            .bind(texts(|row| row.memory))
-            .bind(maybe(|row| row.kind))
-            .bind(texts(|row| row.status))
-            .bind(maybe(|row| row.lens.as_deref()))
-            .bind(maybe(|row| row.alias.as_deref()))
-            .bind(texts(|row| &row.created))
-            .bind(texts(|row| &row.updated))
-            .bind(flags(|row| row.worded))
-            .bind(flags(|row| row.live))
-            .bind(flags(|row| row.archived))
-            .bind(flags(|row| row.retracted))
-            .bind(flags(|row| row.tombstone))
-            .bind(flags(|row| row.global))
-            .bind(texts(|row| &row.tags))
-            .bind(texts(|row| &row.json))
-            .bind(BETWEEN_TAGS)
-            .bind(words(|row| &row.entry))
-            .bind(found.iter().map(|row| &row.words).collect::<Vec<_>>())
-            .bind(
-                found
-                    .iter()
-                    .map(|row| row.words.count())
-                    .collect::<Vec<_>>(),
-            )
-            .bind(words(|row| &row.paths))
-            .bind(vectors)
-            .bind(BETWEEN_PATHS)
-            .bind(model().id.as_ref())
             .bind(head)
             .bind(log.count() - fewer.events)
             .bind(log.bytes - fewer.bytes)
             .bind(millis(now))
-            .bind(found.iter().map(|row| row.live).collect::<Vec<_>>())
             .execute(self.connection())
             .await?;
         Ok(())

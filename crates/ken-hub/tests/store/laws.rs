@@ -35,7 +35,7 @@ fn workspace() -> Blocking {
     WORLD.workspace(&format!("w{}", COUNT.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// Appends copies in portions of different sizes.
+/// Appends copies in portions of different sizes, some of them as a push is.
 fn append(workspace: &Blocking, copies: &[Recorded], seed: u64) {
     let mut rest = copies;
     let mut seed = seed;
@@ -43,9 +43,12 @@ fn append(workspace: &Blocking, copies: &[Recorded], seed: u64) {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let take = 1 + (seed >> 33) as usize % 17;
         let (portion, more) = rest.split_at(take.min(rest.len()));
-        let appended = workspace
-            .ask(async |tenant| tenant.append(portion.to_vec()).await)
-            .unwrap();
+        let appended = match seed >> 63 {
+            0 => workspace.wait(workspace.append(portion.to_vec())),
+            _ => workspace
+                .ask(async |tenant| tenant.append(portion.to_vec()).await)
+                .unwrap(),
+        };
         assert_eq!(appended.outcomes.len(), portion.len());
         rest = more;
     }

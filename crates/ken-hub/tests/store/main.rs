@@ -7,6 +7,7 @@ mod migrations;
 mod pool;
 mod schema;
 mod search;
+mod short;
 mod story;
 mod tenancy;
 mod together;

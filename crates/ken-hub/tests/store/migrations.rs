@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use crate::world::World;
 
 /// What each version brought, filled with two tenants' rows; the owner is a superuser here and sees everything.
-const FILL: [&str; 8] = [
+const FILL: [&str; 9] = [
     "INSERT INTO ken.organisations (id, name, created_at) SELECT o, 'o' || n, 1 FROM tenants;
      INSERT INTO ken.workspaces (organisation_id, id, name, created_at) SELECT o, w, 'w', 1 FROM tenants;
      INSERT INTO ken.tokens VALUES ((SELECT min(o::text)::uuid FROM tenants), gen_random_uuid(), 'h', 'n', 'agent:x', 'agent', NULL, 1);
@@ -32,6 +32,7 @@ const FILL: [&str; 8] = [
     "SELECT ken.organisation_named('o1');",
     "INSERT INTO ken.sessions SELECT w, 'hash', 'L-00000000', 1 FROM tenants;",
     "UPDATE ken.runs SET noted_at = 2;",
+    "UPDATE ken.workspaces SET taken_back = false;",
 ];
 
 const TENANTS: &str = "CREATE TABLE tenants AS SELECT gen_random_uuid() AS o, gen_random_uuid() AS w, n FROM generate_series(1, 2) n";

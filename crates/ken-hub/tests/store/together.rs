@@ -33,9 +33,7 @@ fn write_all(workspace: &Blocking, writers: Vec<Vec<Recorded>>, at_once: usize) 
             tasks.push(tokio::spawn(async move {
                 let mut outcomes = Vec::new();
                 for portion in copies.chunks(at_once) {
-                    let mut tenant = workspace.tenant().await;
-                    let appended = tenant.append(portion.to_vec()).await.unwrap();
-                    tenant.commit().await.unwrap();
+                    let appended = workspace.append(portion.to_vec()).await;
                     outcomes.extend(appended.outcomes);
                 }
                 outcomes

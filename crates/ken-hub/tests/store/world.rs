@@ -11,7 +11,7 @@ use ken_core::store::{Delta, Filter, Store};
 use ken_core::workspace::Workspace;
 use ken_hub::database::{Database, MIGRATIONS, Settings, Tenant};
 use ken_hub::identity::{OrganisationId, WorkspaceId};
-use ken_hub::store::StoreError;
+use ken_hub::store::{Appended, StoreError, Terms};
 use ken_testkit::postgres::{self, Postgres};
 use tokio::runtime::{Builder, Runtime};
 
@@ -97,6 +97,24 @@ impl Blocking {
             tenant.commit().await?;
             Ok(answer)
         })
+    }
+
+    /// Appends the short way, on no terms; nothing where that does not lead there.
+    pub(crate) async fn append_fresh(&self, copies: Vec<Recorded>) -> Option<Appended> {
+        let (database, organisation) = (&self.world.database, self.world.organisation);
+        let short = database.append_fresh(organisation, self.workspace, copies, Terms::default());
+        short.await.unwrap()
+    }
+
+    /// Appends as a push is: the short way, or the long.
+    pub(crate) async fn append(&self, copies: Vec<Recorded>) -> Appended {
+        if let Some(appended) = self.append_fresh(copies.clone()).await {
+            return appended;
+        }
+        let mut tenant = self.tenant().await;
+        let appended = tenant.append(copies).await.unwrap();
+        tenant.commit().await.unwrap();
+        appended
     }
 
     pub(crate) fn rebuild(&self) {

@@ -11,7 +11,7 @@ use crate::api::body::JsonBody;
 use crate::api::caller::{InWorkspace, Records};
 use crate::api::problem::{Kind, Problem};
 use crate::away::away;
-use crate::service::{self, Desk, Sent, look};
+use crate::service::{self, Sent, look};
 
 /// Takes events. Each is answered by itself: admitted, known, quarantined, or refused with the reason.
 ///
@@ -30,19 +30,13 @@ pub(super) async fn push_events(
         let detail = format!("a push holds at most {PUSH_EVENTS_MAX} events; send fewer at once");
         return Err(Problem::new(Kind::TooLarge, detail));
     }
-    let sent = Sent {
-        actor: it.caller.actor.clone(),
-        role: it.caller.role,
-        now: app.world.now(),
-    };
+    let sent = Sent::by(&it.caller, app.world.now());
     let guard = Arc::clone(&app.guard);
     let lines = move || look(&guard, push.events.iter().map(|it| it.get()), &sent);
     let looked = away(lines).await?;
     let workspace = it.workspace;
     let (database, house) = (&app.database, app.house());
-    let mut desk = Desk::begin_push(database, &house, it.caller, workspace, &looked).await?;
-    let taken = service::push(&mut desk, looked).await?;
-    desk.finish().await?;
+    let taken = service::take(database, &house, it.caller, workspace, looked).await?;
     let (answers, cursor) = (taken.answers, taken.cursor);
     if taken.is_new {
         app.watch.grew(workspace);

@@ -21,7 +21,7 @@ use ken_remote::wire::{Answered, Verdict};
 use serde_json::Value;
 
 use super::super::HELD_WHERE;
-use crate::identity::Role;
+use crate::identity::{Caller, Role};
 
 /// How far ahead of the hub's an event's clock may be.
 const AHEAD_MAX_MS: u64 = DAY_MS;
@@ -40,8 +40,20 @@ pub struct Sent {
     pub now: Timestamp,
 }
 
+impl Sent {
+    /// Says that `caller` sends at `now`.
+    #[must_use]
+    pub fn by(caller: &Caller, now: Timestamp) -> Self {
+        Self {
+            actor: caller.actor.clone(),
+            role: caller.role,
+            now,
+        }
+    }
+}
+
 /// A line that was looked at by itself.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Looked {
     /// It is no event.
     Unreadable(String),
@@ -59,7 +71,7 @@ impl Looked {
 }
 
 /// What is to be said about an event, should the hub not have it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Opinion {
     Fine,
     /// It is to wait for a curator, for this reason.

@@ -13,10 +13,10 @@ use ken_remote::wire::{Answered, Cursor, Verdict};
 use super::desk::check_door;
 use super::held::{APPROVAL_WHERE, HELD_WHERE, SET_APART_WHERE};
 use super::{Desk, Failure, House};
-use crate::database::Database;
+use crate::database::{Database, Line};
 use crate::identity::audit::Act;
 use crate::identity::{Caller, Role, WorkspaceId};
-use crate::store::Outcome;
+use crate::store::{Appended, Outcome, Terms};
 use judge::{Judged, Known, Stored, decide};
 
 pub use judge::{Looked, Opinion, Sent, look};
@@ -38,9 +38,27 @@ pub struct Taken {
     pub cursor: Option<Cursor>,
 }
 
+/// Takes lines that were looked at: the short way where all of them are new here, or the long.
+pub async fn take(
+    database: &Database,
+    house: &House,
+    caller: Caller,
+    workspace: WorkspaceId,
+    looked: Vec<Looked>,
+) -> Result<Taken, Failure> {
+    check_door(&caller, workspace)?;
+    if let Some(taken) = push_fresh(database, house, &caller, workspace, &looked).await? {
+        return Ok(taken);
+    }
+    let mut desk = Desk::begin_push(database, house, caller, workspace, &looked).await?;
+    let taken = push(&mut desk, looked).await?;
+    desk.finish().await?;
+    Ok(taken)
+}
+
 /// Takes lines that were looked at: judges and writes while the workspace's row is held, so that what the hub has of an
 /// event does not change between the judgement and the write.
-pub async fn push(desk: &mut Desk, looked: Vec<Looked>) -> Result<Taken, Failure> {
+async fn push(desk: &mut Desk, looked: Vec<Looked>) -> Result<Taken, Failure> {
     desk.needs(Role::Agent, "sending events")?;
     if looked.is_empty() {
         return Ok(Taken::default());
@@ -49,11 +67,7 @@ pub async fn push(desk: &mut Desk, looked: Vec<Looked>) -> Result<Taken, Failure
         desk.lock().await?;
     }
     let mut batch = Batch::default();
-    let sent = Sent {
-        actor: desk.caller.actor.clone(),
-        role: desk.caller.role,
-        now: desk.now,
-    };
+    let sent = Sent::by(&desk.caller, desk.now);
     let mut known = desk.known_of(&looked, &sent).await?;
     for line in looked {
         batch.take(decide(line, &mut known, &sent));
@@ -65,17 +79,76 @@ pub async fn push(desk: &mut Desk, looked: Vec<Looked>) -> Result<Taken, Failure
     let count = batch.copies.len() + batch.holds.len();
     desk.append_pushed(&mut batch).await?;
     desk.hold_pushed(&mut batch).await?;
-    let subject = match count {
-        1 => "1 event".to_owned(),
-        count => format!("{count} events"),
-    };
-    desk.audit(Act::EventsPushed, &subject).await?;
+    desk.audit(Act::EventsPushed, &counted(count)).await?;
     if batch.takes_room {
         let room = desk.tenant.room().await?;
         desk.house.quotas.check(&room)?;
     }
-    let cursor = desk.tenant.cursor().await?;
+    let cursor = match batch.cursor {
+        Some(cursor) => cursor,
+        None => desk.tenant.cursor().await?,
+    };
     Ok(batch.taken(cursor))
+}
+
+/// Takes lines none of which needs anything the hub knows to be judged; nothing, and nothing was written, where one does.
+async fn push_fresh(
+    database: &Database,
+    house: &House,
+    caller: &Caller,
+    workspace: WorkspaceId,
+    looked: &[Looked],
+) -> Result<Option<Taken>, Failure> {
+    let is_fine = |it: &Looked| matches!(it, Looked::Event(_, Opinion::Fine));
+    if caller.role < Role::Agent || !looked.iter().all(is_fine) {
+        return Ok(None);
+    }
+    let sent = Sent::by(caller, database.world().now());
+    let (mut batch, mut known) = (Batch::default(), Known::default());
+    for line in looked {
+        batch.take(decide(line.clone(), &mut known, &sent));
+    }
+    let copies = std::mem::take(&mut batch.copies);
+    if copies.len() < looked.len() {
+        return Ok(None);
+    }
+    let terms = Terms {
+        quotas: Some(&house.quotas),
+        heeds_retractions: copies.iter().any(|(_, copy)| proposes(&copy.event)),
+        note: Some(Line::of(
+            caller.into(),
+            Act::EventsPushed,
+            &counted(copies.len()),
+        )),
+    };
+    let (places, copies) = places_of(copies);
+    let appended = database.append_fresh(caller.organisation, workspace, copies, terms);
+    let Some(appended) = appended.await? else {
+        return Ok(None);
+    };
+    batch.appended(places, &appended);
+    Ok(Some(batch.taken(appended.cursor)))
+}
+
+/// Returns whether an event proposes what people may have taken back, by somebody who may not say it again.
+fn proposes(event: &Event) -> bool {
+    event.get::<Proposed>().is_some() && !event.by.is_human()
+}
+
+fn counted(events: usize) -> String {
+    match events {
+        1 => "1 event".to_owned(),
+        count => format!("{count} events"),
+    }
+}
+
+/// Where the answer about an event belongs, and where the event waits for a person, if it does.
+type Place = (usize, EventId, Option<&'static str>);
+
+fn places_of(copies: Vec<(usize, Recorded)>) -> (Vec<Place>, Vec<Recorded>) {
+    let of =
+        |(place, copy): (usize, Recorded)| ((place, copy.event.id, set_apart(&copy.event)), copy);
+    copies.into_iter().map(of).unzip()
 }
 
 /// A push that was judged.
@@ -91,6 +164,8 @@ struct Batch {
     /// Whether the log may have become larger than it may be: what only blanks makes nothing larger for long, and a full
     /// workspace must not keep a leak.
     takes_room: bool,
+    /// Where the log ends, once something was appended.
+    cursor: Option<Cursor>,
 }
 
 impl Batch {
@@ -117,6 +192,17 @@ impl Batch {
         });
     }
 
+    /// Answers what was appended.
+    fn appended(&mut self, places: Vec<Place>, appended: &Appended) {
+        for ((place, id, waits), outcome) in places.into_iter().zip(&appended.outcomes) {
+            let (verdict, reason) = verdict_on(waits, *outcome);
+            self.answer(place, id, verdict, reason);
+        }
+        let is_new = |it: &Outcome| *it != Outcome::Known;
+        self.is_new |= appended.outcomes.iter().any(is_new);
+        self.cursor = Some(appended.cursor);
+    }
+
     fn taken(self, cursor: Cursor) -> Taken {
         Taken {
             answers: self.answers.into_iter().flatten().collect(),
@@ -129,7 +215,7 @@ impl Batch {
 impl Desk {
     /// Begins to take a push: what appending it has to know is asked with the message that begins the transaction, and the
     /// workspace's row is held from then on.
-    pub async fn begin_push(
+    async fn begin_push(
         database: &Database,
         house: &House,
         caller: Caller,
@@ -164,7 +250,6 @@ impl Desk {
             let stored: &mut Stored = known.events.entry(id).or_default();
             stored.held = Some(line);
         }
-        let proposes = |it: &Event| it.get::<Proposed>().is_some() && !it.by.is_human();
         if events().any(proposes) {
             known.stones = Stones::new(self.tenant.tombstones().await?);
         }
@@ -217,16 +302,9 @@ impl Desk {
         if copies.is_empty() {
             return Ok(());
         }
-        let of =
-            |(place, copy): &(usize, Recorded)| (*place, copy.event.id, set_apart(&copy.event));
-        let places: Vec<_> = copies.iter().map(of).collect();
-        let copies = copies.into_iter().map(|(_, copy)| copy).collect();
-        let outcomes = self.tenant.append(copies).await?.outcomes;
-        for ((place, id, waits), outcome) in places.into_iter().zip(&outcomes) {
-            let (verdict, reason) = appended(waits, *outcome);
-            batch.answer(place, id, verdict, reason);
-        }
-        batch.is_new |= outcomes.iter().any(|it| *it != Outcome::Known);
+        let (places, copies) = places_of(copies);
+        let appended = self.tenant.append(copies).await?;
+        batch.appended(places, &appended);
         Ok(())
     }
 
@@ -285,7 +363,7 @@ fn set_apart(event: &Event) -> Option<&'static str> {
     })
 }
 
-fn appended(waits: Option<&str>, outcome: Outcome) -> (Verdict, Option<String>) {
+fn verdict_on(waits: Option<&str>, outcome: Outcome) -> (Verdict, Option<String>) {
     match (outcome, waits) {
         (Outcome::Known, _) => (Verdict::Known, None),
         (Outcome::New | Outcome::Better, Some(place)) => {
