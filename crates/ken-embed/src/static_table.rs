@@ -5,7 +5,7 @@
 //!
 //! The files are used where they lie: nothing is parsed, copied or allocated to start.
 //!
-//! Invariant: sums are whole numbers, so neither the machine nor the order of words changes a byte.
+//! Invariant: sums are whole numbers that `f64` holds exactly, so neither the machine nor the order of words changes a byte.
 
 use std::borrow::Cow;
 
@@ -57,11 +57,11 @@ impl StaticTable {
     }
 
     fn vector(&self, text: &str) -> Vector {
-        let mut sums = [0_i64; DIMENSION];
+        let mut sums = [0.0; DIMENSION];
         for id in self.tokens.ids(text) {
             add_token(id as usize, &mut sums);
         }
-        Vector::quantise(&sums.map(|sum| sum as f64))
+        Vector::quantise(&sums)
     }
 }
 
@@ -82,11 +82,12 @@ impl Embedder for StaticTable {
     }
 }
 
-fn add_token(id: usize, sums: &mut [i64; DIMENSION]) {
-    let scale = i64::from(scale(id));
+/// Whole numbers all the way: every processor multiplies `f64` several at a time, few do so with `i64`.
+fn add_token(id: usize, sums: &mut [f64; DIMENSION]) {
+    let scale = f64::from(scale(id));
     let row = &ROWS[id * DIMENSION..(id + 1) * DIMENSION];
     for (sum, component) in sums.iter_mut().zip(row) {
-        *sum += i64::from(component.cast_signed()) * scale;
+        *sum += f64::from(component.cast_signed()) * scale;
     }
 }
 
