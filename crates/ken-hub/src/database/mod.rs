@@ -18,6 +18,7 @@ mod warming;
 use sqlx::{Connection as _, PgConnection, Row as _};
 
 use crate::identity::{OrganisationId, WorkspaceId};
+use crate::store::Retractions;
 use crate::world::World;
 
 pub use directory::{Audited, Line, Organisation, OrganisationRow, Quotas, Room, WorkspaceRow};
@@ -27,6 +28,7 @@ pub use ken_remote::name::{Name, NameError};
 pub use migrate::{MIGRATIONS, Migration};
 pub use pool::{Pool, Taken};
 pub use settings::Settings;
+pub(crate) use tenant::Asking;
 pub use tenant::{OrganisationTx, Tenant};
 pub(crate) use transaction::{is_dead, is_twice};
 use warming::Warming;
@@ -42,6 +44,8 @@ pub struct Database {
     world: World,
     /// Workspaces this process brings back at the moment.
     warming: Warming,
+    /// What is known of retractions, so that nobody goes a way that leads nowhere.
+    retractions: Retractions,
     /// The role the address names, where that one could see every tenant.
     overseer: Option<String>,
 }
@@ -64,6 +68,7 @@ impl Database {
             pool,
             world: World::default(),
             warming: Warming::new(settings.connections_max),
+            retractions: Retractions::default(),
             overseer,
         })
     }
@@ -72,6 +77,10 @@ impl Database {
     #[must_use]
     pub fn in_world(self, world: World) -> Self {
         Self { world, ..self }
+    }
+
+    pub(crate) fn retractions(&self) -> &Retractions {
+        &self.retractions
     }
 
     /// Returns the clock and the dice of whatever is done to it.

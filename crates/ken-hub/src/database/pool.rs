@@ -13,6 +13,8 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, PgConnection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::store::PREPARE;
+
 /// How long nobody needs a connection before it is closed.
 const IDLE_MAX: Duration = Duration::from_secs(10 * 60);
 
@@ -42,6 +44,8 @@ struct Inner {
 #[derive(Debug)]
 struct Open {
     connection: PgConnection,
+    /// Whether what is asked most stands ready on it.
+    is_ready: bool,
     since: Instant,
     used: Instant,
 }
@@ -116,6 +120,7 @@ impl Pool {
         let now = Instant::now();
         Ok(Open {
             connection: connected.map_err(|_| sqlx::Error::PoolTimedOut)??,
+            is_ready: false,
             since: now,
             used: now,
         })
@@ -161,6 +166,15 @@ impl Taken {
     /// Returns the connection; no tenant is set, so it sees nobody's rows.
     pub fn connection(&mut self) -> &mut PgConnection {
         &mut self.open.connection
+    }
+
+    /// Makes ready what is asked most, once. Not when it connects: who asks for something else need not wait for the tables of it.
+    pub(super) async fn make_ready(&mut self) -> Result<(), sqlx::Error> {
+        if !self.open.is_ready {
+            sqlx::raw_sql(PREPARE).execute(self.connection()).await?;
+            self.open.is_ready = true;
+        }
+        Ok(())
     }
 
     /// Gives the connection back; only who knows that it is in the middle of nothing may.

@@ -2,7 +2,7 @@
 
 use ken_core::time::Timestamp;
 use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, PgConnection, Row as _};
+use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
 use super::transaction::Transaction;
@@ -31,8 +31,20 @@ pub struct Tenant {
 /// A question that was asked before anybody needed the answer.
 #[derive(Debug)]
 struct Foreseen {
-    question: String,
+    /// What tells the question from others.
+    key: String,
     rows: Vec<PgRow>,
+}
+
+/// A question that is asked with the message that begins a transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Asking {
+    /// What tells it from others.
+    pub(crate) key: String,
+    /// Must be safe to be read as SQL.
+    pub(crate) sql: String,
+    /// Whether it names the statement that stands ready on connections.
+    pub(crate) is_ready_made: bool,
 }
 
 /// A transaction that sees what belongs to one organisation and to none of its workspaces.
@@ -57,21 +69,27 @@ impl Tenant {
         organisation: OrganisationId,
         workspace: WorkspaceId,
     ) -> Result<(Self, Warmth), DatabaseError> {
-        Self::enter(database, organisation, workspace, ("", "")).await
+        let nothing = Asking::default();
+        let entered = Self::enter(database, organisation, workspace, ("", &nothing));
+        let (tenant, warmth, _) = entered.await?;
+        Ok((tenant, warmth))
     }
 
-    /// Begins with a question in the same message; [`answer`](Self::answer) has its answer. `question` must be safe to be
-    /// read as SQL.
+    /// Begins with a question in the same message; [`foreseen`](Self::foreseen) has the answer by its key.
     pub(crate) async fn begin_asking(
         database: &Database,
         organisation: OrganisationId,
         workspace: WorkspaceId,
-        question: &str,
+        asking: Asking,
     ) -> Result<Self, DatabaseError> {
-        let entered = Self::enter(database, organisation, workspace, ("", question)).await?;
+        let entered = Self::enter(database, organisation, workspace, ("", &asking)).await?;
         match entered {
-            (tenant, Warmth::Warm) => Ok(tenant),
-            (tenant, Warmth::Cold) => {
+            (mut tenant, Warmth::Warm, rows) => {
+                let key = asking.key;
+                tenant.foreseen = Some(Foreseen { key, rows });
+                Ok(tenant)
+            }
+            (tenant, Warmth::Cold, _) => {
                 tenant.rollback().await?;
                 Self::begin_warm(database, organisation, workspace).await
             }
@@ -88,23 +106,28 @@ impl Tenant {
             "SELECT pg_advisory_xact_lock(uuid_hash_extended('{}', 9)); ",
             workspace.0.hyphenated()
         );
-        let (tenant, _) = Self::enter(database, organisation, workspace, (&lock, "")).await?;
+        let nothing = Asking::default();
+        let entered = Self::enter(database, organisation, workspace, (&lock, &nothing));
+        let (tenant, ..) = entered.await?;
         Ok(tenant)
     }
 
+    /// Enters, with one statement before and a question behind; returns what that was answered.
     async fn enter(
         database: &Database,
         organisation: OrganisationId,
         workspace: WorkspaceId,
-        (before, question): (&str, &str),
-    ) -> Result<(Self, Warmth), DatabaseError> {
+        (before, asking): (&str, &Asking),
+    ) -> Result<(Self, Warmth, Vec<PgRow>), DatabaseError> {
         // Both ids are printed from numbers, so there is nothing in them to be read as SQL.
         let enter = format!(
-            "{before}SELECT ken.enter('{}', '{}') AS entered; {question}",
+            "{before}SELECT ken.enter('{}', '{}') AS entered; {}",
             organisation.0.hyphenated(),
-            workspace.0.hyphenated()
+            workspace.0.hyphenated(),
+            asking.sql
         );
-        let (transaction, mut rows) = Transaction::begin(database.pool(), &enter).await?;
+        let begun = Transaction::begin(database.pool(), &enter, asking.is_ready_made);
+        let (transaction, mut rows) = begun.await?;
         // What stands before answers with nothing anybody reads.
         let at = rows
             .iter()
@@ -115,21 +138,17 @@ impl Tenant {
             Some(row) => row.try_get(0)?,
             None => String::new(),
         };
-        let foreseen = (!question.is_empty()).then(|| Foreseen {
-            question: question.to_owned(),
-            rows: answers.collect(),
-        });
         let tenant = Self {
             transaction,
             organisation,
             workspace,
             now: database.world().now(),
             wrote: false,
-            foreseen,
+            foreseen: None,
         };
         match said.as_str() {
-            "warm" => Ok((tenant, Warmth::Warm)),
-            "cold" => Ok((tenant, Warmth::Cold)),
+            "warm" => Ok((tenant, Warmth::Warm, answers.collect())),
+            "cold" => Ok((tenant, Warmth::Cold, Vec::new())),
             _ => Err(DatabaseError::NoWorkspace),
         }
     }
@@ -168,16 +187,16 @@ impl Tenant {
         self.foreseen.is_some()
     }
 
-    /// Answers a question that may have been asked when the transaction began, and that may take locks. `question` must be
-    /// safe to be read as SQL.
-    pub(crate) async fn answer(&mut self, question: &str) -> Result<Vec<PgRow>, sqlx::Error> {
-        match self.foreseen.take() {
-            Some(foreseen) if foreseen.question == question => Ok(foreseen.rows),
-            Some(_) | None => {
-                let asked = sqlx::raw_sql(AssertSqlSafe(question.to_owned()));
-                asked.fetch_all(self.connection()).await
-            }
-        }
+    /// Returns what was answered to the question with this key, where it was asked when the transaction began; once.
+    pub(crate) fn foreseen(&mut self, key: &str) -> Option<Vec<PgRow>> {
+        let foreseen = self.foreseen.take()?;
+        (foreseen.key == key).then_some(foreseen.rows)
+    }
+
+    /// Returns the connection, for the question that stands ready on it.
+    pub(crate) async fn reading_ready(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
+        self.transaction.make_ready().await?;
+        Ok(self.reading())
     }
 
     /// Returns the connection, for a question that changes nothing.
@@ -235,7 +254,7 @@ impl OrganisationTx {
             "SELECT set_config('ken.organisation', '{}', true)",
             organisation.0.hyphenated()
         );
-        let (transaction, _) = Transaction::begin(database.pool(), &set).await?;
+        let (transaction, _) = Transaction::begin(database.pool(), &set, false).await?;
         Ok(Self {
             transaction,
             organisation,

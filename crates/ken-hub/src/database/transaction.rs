@@ -25,19 +25,29 @@ pub(super) struct Transaction {
 }
 
 impl Transaction {
-    /// Begins, runs `statement`, which must be safe to be read as SQL, and returns its rows.
+    /// Begins, runs `statement`, which must be safe to be read as SQL, and returns its rows; `is_ready_made` says that it
+    /// names what has to be [made ready](Self::make_ready).
     pub(super) async fn begin(
         pool: &Pool,
         statement: &str,
+        is_ready_made: bool,
     ) -> Result<(Self, Vec<PgRow>), sqlx::Error> {
         let sql = format!("BEGIN; {statement}");
         let mut attempts = 0;
         loop {
             let connection = Some(pool.take().await?);
             let mut transaction = Self { connection };
-            let begun = sqlx::raw_sql(AssertSqlSafe(sql.clone()))
-                .fetch_all(transaction.connection())
-                .await;
+            let ready = match is_ready_made {
+                true => transaction.make_ready().await,
+                false => Ok(()),
+            };
+            let begun = match ready {
+                Ok(()) => {
+                    let begin = sqlx::raw_sql(AssertSqlSafe(sql.clone()));
+                    begin.fetch_all(transaction.connection()).await
+                }
+                Err(error) => Err(error),
+            };
             match begun {
                 Ok(rows) => return Ok((transaction, rows)),
                 Err(error) if is_dead(&error) && attempts < ATTEMPTS_MAX => {
@@ -50,10 +60,17 @@ impl Transaction {
     }
 
     pub(super) fn connection(&mut self) -> &mut PgConnection {
+        self.taken().connection()
+    }
+
+    /// Makes ready what is asked most.
+    pub(super) async fn make_ready(&mut self) -> Result<(), sqlx::Error> {
+        self.taken().make_ready().await
+    }
+
+    fn taken(&mut self) -> &mut Taken {
         let taken = self.connection.as_mut();
-        taken
-            .expect("the connection is there until the transaction ended")
-            .connection()
+        taken.expect("the connection is there until the transaction ended")
     }
 
     /// Makes what was done last.

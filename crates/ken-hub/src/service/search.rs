@@ -14,7 +14,10 @@ use ken_core::surface::{Finding, Page, Portion};
 use ken_core::workspace::Workspace;
 use ken_embed::{Rung, count_tokens};
 
-use super::{Beside, Desk, Failure, Reader};
+use super::desk::check_door;
+use super::{Beside, Desk, Failure, House, Reader};
+use crate::database::Database;
+use crate::identity::{Caller, WorkspaceId};
 use crate::store::{Query, model};
 
 /// Entries that are scored; more would not reach the first page.
@@ -114,6 +117,20 @@ pub async fn search_kept(
 }
 
 impl Desk {
+    /// Begins to answer a question: the workspace is asked with the message that begins the transaction.
+    pub async fn begin_search(
+        database: &Database,
+        house: &House,
+        caller: Caller,
+        workspace: WorkspaceId,
+        search: &Search,
+    ) -> Result<Self, Failure> {
+        check_door(&caller, workspace)?;
+        let query = query(search);
+        let tenant = database.searching(caller.organisation, workspace, &query);
+        Ok(Self::over(tenant.await?, house, caller))
+    }
+
     /// Returns what answers in this workspace, best first, with who contradicts it beside it.
     pub(super) async fn answer(&mut self, search: &Search) -> Result<Answer, Failure> {
         let found = self.tenant.candidates(&query(search)).await?;

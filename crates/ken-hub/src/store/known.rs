@@ -7,13 +7,13 @@ use ken_core::event::{Body, Event, Recorded};
 use ken_core::id::{EntryId, EventId};
 use ken_core::state::blanks;
 use ken_core::workspace::concerns_workspace;
-use sqlx::Row as _;
 use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, Row as _};
 use uuid::Uuid;
 
 use super::settle::{Before, Held};
 use super::{StoreError, event_id, uuid};
-use crate::database::{Database, DatabaseError, Tenant};
+use crate::database::{Asking, Database, DatabaseError, Tenant};
 use crate::identity::{OrganisationId, WorkspaceId};
 
 /// Stands for the workspace among the names of entries.
@@ -176,7 +176,12 @@ impl Database {
         copies: &[Recorded],
     ) -> Result<Tenant, DatabaseError> {
         let question = Asked::by(copies, &[]).question(organisation.0, workspace.0);
-        Tenant::begin_asking(self, organisation, workspace, &question).await
+        let asking = Asking {
+            key: question.clone(),
+            sql: question,
+            is_ready_made: false,
+        };
+        Tenant::begin_asking(self, organisation, workspace, asking).await
     }
 }
 
@@ -185,7 +190,14 @@ impl Tenant {
     pub(super) async fn known(&mut self, asked: &Asked) -> Result<Known, StoreError> {
         let question = asked.question(self.organisation().0, self.key());
         let mut known = Known::default();
-        for row in self.answer(&question).await? {
+        let rows = match self.foreseen(&question) {
+            Some(rows) => rows,
+            None => {
+                let question = sqlx::raw_sql(AssertSqlSafe(question));
+                question.fetch_all(self.connection()).await?
+            }
+        };
+        for row in rows {
             known.take(&row)?;
         }
         Ok(known)

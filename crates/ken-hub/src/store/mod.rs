@@ -3,8 +3,10 @@
 //! The log of a workspace is the only truth here. Everything else follows from it by the same fold a repository uses, is
 //! written in the same transaction, and can be thrown away and made again ([`Database::rebuild`]).
 //!
-//! Each question and each change is a function of [`Tenant`], so none can be asked without saying whose rows are meant.
+//! Each question and each change is a function of [`Tenant`], so none can be asked without saying whose rows are meant; what
+//! is new goes a short way that enters by itself ([`Database::append_fresh`]).
 //!
+//! [`Database::append_fresh`]: crate::database::Database::append_fresh
 //! [`Database::rebuild`]: crate::database::Database::rebuild
 //! [`Tenant`]: crate::database::Tenant
 
@@ -42,8 +44,10 @@ pub use log::{Logged, Page};
 pub use read::{After, ENTRIES_MAX, EVENTS_MAX};
 pub(crate) use rows::{model, table};
 pub use runs::OpenRun;
+pub(crate) use search::PREPARE;
 pub use search::{Elsewhere, Query, any_word};
 pub use short::Terms;
+pub(crate) use short::{Retractions, begin_entries};
 
 /// Why the store could not answer.
 #[derive(Debug, thiserror::Error)]

@@ -6,15 +6,15 @@
 use ken_core::answer::{Candidate, Least};
 use ken_core::store::Filter;
 use pgvector::HalfVector;
-use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Postgres, QueryBuilder};
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::{Arguments as _, AssertSqlSafe, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::lexemes;
 use super::read::{entry_of, push_condition};
 use super::rows::{model, vector_of};
 use super::{StoreError, column};
-use crate::database::{OrganisationTx, Tenant, without_nul};
+use crate::database::{Asking, Database, OrganisationTx, Tenant, without_nul};
 use crate::identity::{OrganisationId, WorkspaceId};
 
 /// Words of a query that count.
@@ -67,6 +67,47 @@ macro_rules! ranked {
     };
 }
 
+/// The question to a workspace up to what a row is about: `$1` words and `$2` how often each is asked for, `$3` any of them,
+/// `$4` the vector and `$5` its model, `$6` the workspace, `$7` what meaning counts, `$8` and `$9` how well others answer, `$10` how many.
+macro_rules! read {
+    () => {
+        "WITH asked AS (
+    SELECT ord, word::tsquery AS query, times::float8
+    FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS u (word, times, ord)
+), read AS MATERIALIZED (
+    SELECT s.entry, s.words, s.length, s.words @@ (SELECT $3::tsquery) AS has_some,
+        CASE WHEN s.model = $5 THEN 1 - (s.vector <=> $4::halfvec) END AS cosine"
+    };
+}
+
+/// The rest of it, behind what a row is about, whether it is wanted, and where it is from.
+macro_rules! best {
+    () => {
+        concat!(
+            "
+    WHERE s.live AND s.workspace_id = $6
+)",
+            ranked!(),
+            "
+SELECT e.json, keywords, coverage, cosine, relevance, anchored
+FROM (
+    SELECT *, (1 - $7) * by_words + $7 * by_meaning AS relevance FROM blended
+    WHERE anchored OR $8 <= cosine OR $9 <= coverage ORDER BY anchored DESC, relevance DESC, entry LIMIT $10
+) AS best JOIN ken.entries e ON e.workspace_id = $6 AND e.id = best.entry
+ORDER BY anchored DESC, relevance DESC, entry"
+        )
+    };
+}
+
+/// Makes the question that is asked most ready on a connection, so that it can be asked with the message that enters a
+/// workspace and is planned once.
+pub(crate) const PREPARE: &str = concat!(
+    "PREPARE ken_candidates (text[], integer[], text, halfvec, text, uuid, float8, float8, float8, bigint) AS ",
+    read!(),
+    ", false AS anchored, true AS wanted FROM ken.searchable s",
+    best!()
+);
+
 /// The whole question to an organisation. Both keys of an entry are one name while entries are compared, so that what
 /// compares them need not know that they come from several workspaces.
 macro_rules! global {
@@ -84,7 +125,7 @@ macro_rules! global {
      WHERE s.organisation_id = $3 AND s.workspace_id IS DISTINCT FROM $4 AND s.words @@ $7::tsquery
      ORDER BY ts_rank(s.words, $7::tsquery) DESC LIMIT $8)
 ), read AS MATERIALIZED (
-    SELECT s.workspace_id::text || ' ' || s.entry AS entry, s.words, s.length, s.words @@ $7::tsquery AS has_some,
+    SELECT s.workspace_id::text || ' ' || s.entry AS entry, s.words, s.length, s.words @@ (SELECT $7::tsquery) AS has_some,
         CASE WHEN s.model = $6 THEN 1 - (s.vector <=> $5::halfvec) END AS cosine,
         false AS anchored, true AS wanted
     FROM found f JOIN ken.global_entries s
@@ -166,88 +207,135 @@ impl Asked {
         self.words.join(" | ")
     }
 
-    /// Begins a statement with the words that are asked for.
-    fn push_words(&self, query: &mut QueryBuilder<Postgres>) {
-        query.push("WITH asked AS (SELECT ord, word::tsquery AS query, times::float8 FROM unnest(");
-        query.push_bind(self.words.clone()).push("::text[], ");
-        query.push_bind(self.times.clone());
-        query.push("::integer[]) WITH ORDINALITY AS u (word, times, ord))");
+    /// Returns the words as the server reads a list of texts.
+    fn list(&self) -> String {
+        format!("{{{}}}", self.words.join(","))
     }
 
-    /// Says how near a row's vector is.
-    fn push_cosine(&self, query: &mut QueryBuilder<Postgres>) {
-        query
-            .push("CASE WHEN s.model = ")
-            .push_bind(model().id.to_string());
-        query
-            .push(" THEN 1 - (s.vector <=> ")
-            .push_bind(self.vector.clone());
-        query.push("::halfvec) END AS cosine");
+    /// Writes the question that stands ready on a connection. Words are letters and digits, all else is printed from numbers:
+    /// nothing in it can end the quotes it is in.
+    fn question(&self, workspace: Uuid, query: &Query<'_>) -> String {
+        let times: Vec<String> = self.times.iter().map(ToString::to_string).collect();
+        let vector = match &self.vector {
+            Some(vector) => {
+                let components = vector.as_slice().iter().map(ToString::to_string);
+                format!("'[{}]'", components.collect::<Vec<_>>().join(","))
+            }
+            None => "NULL".to_owned(),
+        };
+        let quoted = |text: String| text.replace('\'', "''");
+        format!(
+            "EXECUTE ken_candidates ('{}', '{{{}}}', '{}', {vector}, '{}', '{}', {}, '{}', '{}', {})",
+            quoted(self.list()),
+            times.join(","),
+            quoted(self.any()),
+            model().id,
+            workspace.hyphenated(),
+            self.blend,
+            query.least.cosine,
+            query.least.coverage,
+            query.limit,
+        )
     }
 
-    /// Says how both sides are blended.
-    fn push_relevance(&self, query: &mut QueryBuilder<Postgres>) {
-        query.push(format_args!(
-            "{} * by_words + {} * by_meaning AS relevance",
-            1.0 - self.blend,
-            self.blend
-        ));
+    /// Begins a statement with the values of the same question.
+    fn begin(
+        &self,
+        workspace: Uuid,
+        query: &Query<'_>,
+    ) -> Result<QueryBuilder<Postgres>, StoreError> {
+        let mut values = PgArguments::default();
+        let added = [
+            values.add(&self.words),
+            values.add(&self.times),
+            values.add(self.any()),
+            values.add(&self.vector),
+            values.add(model().id.as_ref()),
+            values.add(workspace),
+            values.add(self.blend),
+            values.add(query.least.cosine),
+            values.add(query.least.coverage),
+            values.add(i64::from(query.limit)),
+        ];
+        for added in added {
+            added.map_err(sqlx::Error::Encode)?;
+        }
+        Ok(QueryBuilder::with_arguments(read!(), values))
+    }
+}
+
+impl Query<'_> {
+    /// Returns whether it is the question that stands ready.
+    fn is_plain(&self) -> bool {
+        self.paths.is_empty() && *self.filter == Filter::default()
+    }
+
+    /// Returns what tells it from other questions to the same workspace.
+    fn key(&self) -> String {
+        format!("{:?} {} {}", self.least, self.limit, self.text)
+    }
+}
+
+impl Database {
+    /// Begins a transaction that is about to search: the workspace is asked with the message that begins it.
+    pub async fn searching(
+        &self,
+        organisation: OrganisationId,
+        workspace: WorkspaceId,
+        query: &Query<'_>,
+    ) -> Result<Tenant, StoreError> {
+        if !query.is_plain() {
+            return Ok(self.tenant(organisation, workspace).await?);
+        }
+        let asking = Asking {
+            key: query.key(),
+            sql: Asked::new(query.text)?.question(workspace.0, query),
+            is_ready_made: true,
+        };
+        Ok(Tenant::begin_asking(self, organisation, workspace, asking).await?)
     }
 }
 
 impl Tenant {
     /// Returns the entries of the workspace that may answer `query`: those of its paths first, then the best.
     pub async fn candidates(&mut self, query: &Query<'_>) -> Result<Vec<Candidate>, StoreError> {
-        let rows = self.found("", query).await?;
+        let rows = self.found(query).await?;
         rows.iter().map(candidate).collect()
     }
 
-    /// Returns how the server goes about [`Self::candidates`], in its own words; for measurements.
+    /// Returns how the server goes about a question without filter or paths, in its own words; for measurements.
     #[doc(hidden)]
     pub async fn explain_candidates(&mut self, query: &Query<'_>) -> Result<String, StoreError> {
-        let rows = self.found("EXPLAIN (ANALYZE, BUFFERS) ", query).await?;
+        let question = Asked::new(query.text)?.question(self.key(), query);
+        let explain = format!("EXPLAIN (ANALYZE, BUFFERS) {question}");
+        let explain = sqlx::raw_sql(AssertSqlSafe(explain));
+        let rows = explain.fetch_all(self.reading_ready().await?).await?;
         let lines: Result<Vec<String>, StoreError> =
             rows.iter().map(|row| column(row, 0)).collect();
         Ok(lines?.join("\n"))
     }
 
-    async fn found(
-        &mut self,
-        before: &'static str,
-        query: &Query<'_>,
-    ) -> Result<Vec<PgRow>, StoreError> {
-        let asked = Asked::new(query.text)?;
-        let mut sql = QueryBuilder::new(before);
-        asked.push_words(&mut sql);
-        sql.push(", read AS MATERIALIZED (SELECT s.entry, s.words, s.length, s.words @@ ");
-        sql.push_bind(asked.any()).push("::tsquery AS has_some, ");
-        asked.push_cosine(&mut sql);
+    async fn found(&mut self, query: &Query<'_>) -> Result<Vec<PgRow>, StoreError> {
+        let key = self.key();
+        if query.is_plain() {
+            if let Some(rows) = self.foreseen(&query.key()) {
+                return Ok(rows);
+            }
+            let question = Asked::new(query.text)?.question(key, query);
+            let question = sqlx::raw_sql(AssertSqlSafe(question));
+            return Ok(question.fetch_all(self.reading_ready().await?).await?);
+        }
+        let mut sql = Asked::new(query.text)?.begin(key, query)?;
         push_anchored(&mut sql, query.paths);
-        let is_filtered = *query.filter != Filter::default();
-        match is_filtered {
-            true => {
+        match *query.filter == Filter::default() {
+            true => drop(sql.push(", true AS wanted FROM ken.searchable s")),
+            false => {
                 sql.push(", (true");
                 push_condition(&mut sql, query.filter);
                 sql.push(") AS wanted FROM ken.searchable s JOIN ken.entries e ON e.workspace_id = s.workspace_id AND e.id = s.entry");
             }
-            false => drop(sql.push(", true AS wanted FROM ken.searchable s")),
         }
-        let key = self.key();
-        sql.push(" WHERE s.live AND s.workspace_id = ")
-            .push_bind(key);
-        sql.push(")").push(ranked!());
-        sql.push(
-            " SELECT e.json, keywords, coverage, cosine, relevance, anchored FROM (SELECT *, ",
-        );
-        asked.push_relevance(&mut sql);
-        sql.push(" FROM blended WHERE anchored OR ")
-            .push_bind(query.least.cosine);
-        sql.push(" <= cosine OR ").push_bind(query.least.coverage);
-        sql.push(" <= coverage ORDER BY anchored DESC, relevance DESC, entry LIMIT ");
-        sql.push_bind(i64::from(query.limit));
-        sql.push(") AS best JOIN ken.entries e ON e.workspace_id = ")
-            .push_bind(key);
-        sql.push(" AND e.id = best.entry ORDER BY anchored DESC, relevance DESC, entry");
+        sql.push(best!());
         Ok(sql.build().fetch_all(self.reading()).await?)
     }
 

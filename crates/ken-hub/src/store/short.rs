@@ -7,8 +7,9 @@
 //! [`Tenant::append`]: crate::database::Tenant::append
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ken_core::event::{Body, Recorded};
+use ken_core::event::{Body, Event, Recorded};
 use ken_core::id::EntryId;
 use ken_core::state::blanks;
 use ken_core::workspace::concerns_workspace;
@@ -20,7 +21,7 @@ use super::known::{Asked, Histories, Known};
 use super::project::Projection;
 use super::settle::{Change, Settled};
 use super::write::{LogColumns, WRITE_FRESH, bound};
-use crate::database::{Database, Line, is_dead, is_twice, millis, without_nul};
+use crate::database::{Database, DatabaseError, Line, is_dead, is_twice, millis, without_nul};
 use crate::identity::{OrganisationId, WorkspaceId};
 use crate::serve::settings::Quotas;
 use crate::world::uuid_at;
@@ -34,6 +35,27 @@ pub struct Terms<'a> {
     pub heeds_retractions: bool,
     /// What is noted in the audit log.
     pub note: Option<Line>,
+}
+
+/// Workspaces that are remembered at most.
+const REMEMBERED_MAX: usize = 10_000;
+
+/// The workspaces this process knows to have taken something back: whoever must heed that is not sent the short way in vain.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Retractions(Arc<Mutex<BTreeSet<WorkspaceId>>>);
+
+impl Retractions {
+    fn known(&self) -> MutexGuard<'_, BTreeSet<WorkspaceId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remember(&self, workspace: WorkspaceId) {
+        let mut known = self.known();
+        if REMEMBERED_MAX <= known.len() {
+            known.clear();
+        }
+        known.insert(workspace);
+    }
 }
 
 /// Events with what follows from them, where nothing else is known.
@@ -52,7 +74,8 @@ impl Database {
         copies: Vec<Recorded>,
         terms: Terms<'_>,
     ) -> Result<Option<Appended>, StoreError> {
-        if !begin_entries(&copies) {
+        let in_vain = terms.heeds_retractions && self.retractions().known().contains(&workspace);
+        if in_vain || !begin_entries(copies.iter().map(|it| &it.event)) {
             return Ok(None);
         }
         let fresh = match copies.len() <= INLINE_MAX {
@@ -63,8 +86,13 @@ impl Database {
             return Ok(None);
         };
         let last = self.write_fresh(organisation, workspace, &fresh, terms);
-        let Some(last) = last.await? else {
-            return Ok(None);
+        let last = match last.await? {
+            Some(last) if 0 <= last => last,
+            Some(_) => {
+                self.retractions().remember(workspace);
+                return Ok(None);
+            }
+            None => return Ok(None),
         };
         let end = fresh.settled.new.last().map(|copy| copy.event.id);
         let count = i64::try_from(fresh.settled.new.len()).unwrap_or(i64::MAX);
@@ -74,7 +102,7 @@ impl Database {
         }))
     }
 
-    /// Writes what has a place; returns the place before it.
+    /// Writes what has a place; returns the place before it, less than 0 where only retractions are in the way.
     async fn write_fresh(
         &self,
         organisation: OrganisationId,
@@ -110,31 +138,34 @@ impl Database {
                 taken.give_back();
                 Ok(row.try_get(0)?)
             }
-            // Whether it was kept nobody knows; whoever goes the long way finds out.
-            Err(error) if is_dead(&error) => Ok(None),
-            Err(error) if is_twice(&error) => {
-                taken.give_back();
-                Ok(None)
+            Err(error) if is_dead(&error) => Err(DatabaseError::Uncertain(error).into()),
+            Err(error) => {
+                // What the server refused is over, and nothing is left open.
+                if error.as_database_error().is_some() {
+                    taken.give_back();
+                }
+                match is_twice(&error) {
+                    true => Ok(None),
+                    false => Err(error.into()),
+                }
             }
-            Err(error) => Err(error.into()),
         }
     }
 }
 
 /// Returns whether events are about nothing but entries they begin themselves.
-fn begin_entries(copies: &[Recorded]) -> bool {
-    let begun: BTreeSet<EntryId> = copies
-        .iter()
-        .filter(|it| matches!(it.event.body, Body::Proposed(_)))
-        .flat_map(|it| it.event.entries())
+pub(crate) fn begin_entries<'e>(mut events: impl Iterator<Item = &'e Event> + Clone) -> bool {
+    let begun: BTreeSet<EntryId> = events
+        .clone()
+        .filter(|it| matches!(it.body, Body::Proposed(_)))
+        .flat_map(Event::entries)
         .collect();
-    let is_plain = |copy: &Recorded| {
-        let event = &copy.event;
+    let is_plain = |event: &Event| {
         event.entries().all(|it| begun.contains(&it))
             && !concerns_workspace(event)
             && blanks(event).is_none()
     };
-    !copies.is_empty() && copies.iter().all(is_plain)
+    !begun.is_empty() && events.all(is_plain)
 }
 
 impl Fresh {

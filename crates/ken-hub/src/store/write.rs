@@ -19,7 +19,7 @@ use crate::database::{Tenant, millis};
 /// Writes events, subjects, entries and what a search reads, in this order of parameters: `$1` the workspace, `$2` to `$34` the
 /// columns of [`bound`]. `$at` says behind which place of the log the events stand, nothing for nowhere; `$entry` and
 /// `$found` what becomes of rows that are there already; `$end` is what is done beside.
-macro_rules! write {
+macro_rules! rows {
     ($at:literal, $entry:literal, $found:literal, $end:literal) => {
         concat!(
             "WITH at AS MATERIALIZED (SELECT ", $at, " AS last), logged AS (
@@ -27,11 +27,11 @@ macro_rules! write {
     SELECT $1, at.last + u.seq, u.id, u.at, u.type, u.blanked, u.line
     FROM at, unnest($2::bigint[], $3::uuid[], $4::text[], $5::text[], $6::boolean[], $7::text[])
         AS u (seq, id, at, type, blanked, line)
-    WHERE at.last IS NOT NULL
+    WHERE 0 <= at.last
 ), about AS (
     INSERT INTO ken.subjects (workspace_id, entry, seq)
     SELECT $1, u.entry, at.last + u.seq FROM at, unnest($8::text[], $9::bigint[]) AS u (entry, seq)
-    WHERE at.last IS NOT NULL
+    WHERE 0 <= at.last
 ), folded AS (
     INSERT INTO ken.entries AS e (workspace_id, id, memory, kind, status, lens, alias, created, updated,
         worded, live, archived, retracted, tombstone, global, tags, json)
@@ -42,14 +42,14 @@ macro_rules! write {
         $23::boolean[], $24::text[], $25::text[])
         AS u (id, memory, kind, status, lens, alias, created, updated,
             worded, live, archived, retracted, tombstone, global, tags, json)
-    WHERE at.last IS NOT NULL
+    WHERE 0 <= at.last
     ", $entry, "
 ), found AS (
     INSERT INTO ken.searchable (workspace_id, entry, live, words, length, paths, model, vector)
     SELECT $1, entry, live, words, length, string_to_array(paths, $33), $34, vector
     FROM at, unnest($27::text[], $28::boolean[], $29::tsvector[], $30::integer[], $31::text[], $32::halfvec[])
         AS u (entry, live, words, length, paths, vector)
-    WHERE at.last IS NOT NULL
+    WHERE 0 <= at.last
     ", $found, "
 )
 ", $end
@@ -57,10 +57,10 @@ macro_rules! write {
     };
 }
 
-/// Writes rows at places that are known, and moves the head; `$entry` and `$found` as in [`write!`].
+/// Writes rows at places that are known, and moves the head; `$entry` and `$found` as in `rows`.
 macro_rules! write_at {
     ($entry:literal, $found:literal) => {
-        write!(
+        rows!(
             "0::bigint",
             $entry,
             $found,
@@ -88,13 +88,13 @@ const WRITE_OVER: &str = write_at!(
 
 /// For events of which nothing is there, a transaction by itself: enters the workspace, takes places in its log where that is
 /// so, and writes an act into the audit log; returns the place before them, or nothing.
-pub(super) const WRITE_FRESH: &str = write!(
+pub(super) const WRITE_FRESH: &str = rows!(
     "ken.take_places($35, $1, $3, $8, $36, $37, $38, $39, $40)",
     "",
     "",
     ", noted AS (
     INSERT INTO ken.audit (workspace_id, id, at, by, role, act, subject)
-    SELECT $1, $41::uuid, $37, $42, $43, $44, $45 FROM at WHERE at.last IS NOT NULL AND $41 IS NOT NULL
+    SELECT $1, $41::uuid, $37, $42, $43, $44, $45 FROM at WHERE 0 <= at.last AND $41 IS NOT NULL
 )
 SELECT last FROM at"
 );

@@ -4,7 +4,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use ken_core::event::{AdmissionVerdict, Body, EventBlanked, Origin, Recorded};
+use ken_core::content::Changes;
+use ken_core::event::{AdmissionVerdict, Body, Channel, EventBlanked, Origin, Recorded, Revised};
 use ken_core::id::EventId;
 use ken_core::kind::Kind;
 use ken_testkit::build::Scribe;
@@ -46,6 +47,45 @@ fn events_come_back_byte_for_byte_and_a_second_push_is_known() {
     // Nothing of it is the other organisation's.
     let others = hub.get("/v1/workspaces/vault/events", &hub.other.reader);
     assert_eq!(others.json()["events"], serde_json::json!([]));
+}
+
+/// Returns what a hub says to a push, what it then holds, and what it notes about it.
+fn pushed(hub: &Hub, copies: &[Recorded]) -> [String; 3] {
+    let answer = hub.push(&hub.acme, &hub.acme.curator, copies);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let notes = "SELECT by, role, act, subject FROM ken.audit WHERE act = 'events.pushed'";
+    [
+        answer.text(),
+        lines(hub).join("\n"),
+        hub.database.sql(notes),
+    ]
+}
+
+#[test]
+fn both_ways_into_the_log_answer_and_note_the_same() {
+    let mut scribe = Scribe::new(9);
+    scribe.by("agent:scout");
+    let (entry, first) = scribe.propose(STATEMENT);
+    let reworded = Body::Revised(Revised {
+        changes: Changes {
+            statement: Some("The cache keeps a session for a minute".parse().unwrap()),
+            ..Changes::default()
+        },
+        replaces: vec![first.event.id],
+        channel: Channel::Command,
+        reason: None,
+        origin: None,
+    });
+    let reworded = scribe.about(entry, reworded);
+    scribe.verdict = AdmissionVerdict::Quarantined;
+    let (_, waits) = scribe.propose(&format!("{STATEMENT}, says another"));
+    let copies = [first.clone(), reworded, waits, first.blanked(), first];
+    let short = Hub::start();
+    let long = Hub::start();
+    // Of such a workspace it is not known whether something was taken back there, so that has to be looked up.
+    let unknown = "UPDATE ken.workspaces SET taken_back = NULL";
+    long.database.sql(unknown);
+    assert_eq!(pushed(&short, &copies), pushed(&long, &copies));
 }
 
 #[test]

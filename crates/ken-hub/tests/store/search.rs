@@ -124,6 +124,44 @@ fn ids(found: &[Candidate]) -> Vec<EntryId> {
 }
 
 #[test]
+fn a_question_asked_with_the_message_that_enters_is_answered_the_same() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    library(&workspace);
+    let hostile = "'; DROP TABLE ken.entries; -- {\"a\",\\} \u{0} $1 payment";
+    let texts = [
+        "retry a payment",
+        "",
+        "the",
+        hostile,
+        "handleRequest l\u{f3}ck",
+    ];
+    let mut found = 0;
+    for text in texts {
+        let mut asked = Asked::new(text);
+        let (database, organisation) = (&world.database, world.organisation);
+        let at_once = workspace.wait(async {
+            let query = asked.query();
+            let tenant = database.searching(organisation, workspace.workspace, &query);
+            let mut tenant = tenant.await.unwrap();
+            // Another question is not taken for the one that was asked.
+            let other = Query { limit: 1, ..query };
+            assert!(tenant.candidates(&other).await.unwrap().len() <= 1);
+            tenant.rollback().await.unwrap();
+            let tenant = database.searching(organisation, workspace.workspace, &query);
+            let mut tenant = tenant.await.unwrap();
+            tenant.candidates(&query).await.unwrap()
+        });
+        assert_eq!(at_once, asked.of(&workspace), "{text}");
+        // With a path it is another statement, whose values are bound; no entry is about this one.
+        asked.paths = vec!["no/such/folder".to_owned()];
+        assert_eq!(at_once, asked.of(&workspace), "{text}");
+        found += at_once.len();
+    }
+    assert!(10 < found);
+}
+
+#[test]
 fn words_and_meaning_find_what_was_meant() {
     let world = World::new();
     let workspace = world.workspace("w");

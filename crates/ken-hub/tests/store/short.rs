@@ -1,7 +1,5 @@
 //! The short way into the log: what may go it, and that it leads to the same place as the long one.
 
-use std::sync::Arc;
-
 use ken_core::event::{
     BlankReason, Body, Channel, EventBlanked, Recorded, RetractReason, Retracted,
 };
@@ -83,6 +81,20 @@ fn what_is_new_goes_the_short_way_and_is_where_the_long_one_would_have_put_it() 
         ["events", "subjects", "entries", "searchable"].map(of)
     };
     assert_eq!(rows(&short), rows(&other));
+}
+
+#[test]
+fn copies_of_one_event_are_one_event() {
+    let world = World::new();
+    let workspace = world.workspace("w");
+    let (_, first) = Scribe::new(1).propose("One");
+    let copies = vec![first.clone(), first.blanked(), first.clone()];
+    let appended = workspace.wait(workspace.append_fresh(copies)).unwrap();
+    assert_eq!(
+        appended.outcomes,
+        [Outcome::New, Outcome::Known, Outcome::Known]
+    );
+    assert_eq!(size(&workspace), (1, 1, first.line().len() as u64));
 }
 
 #[test]
@@ -265,11 +277,15 @@ fn few(events: u64, bytes: u64) -> Quotas {
 fn no_workspace_is_entered_that_is_not_the_organisations() {
     let world = World::new();
     let workspace = world.workspace("w");
-    let stranger: Arc<World> = World::new();
-    let (_, proposal) = Scribe::new(1).propose("One");
     let (database, own) = (&world.database, workspace.workspace);
-    let copies = vec![proposal];
-    let short = database.append_fresh(stranger.organisation, own, copies, Terms::default());
-    assert_eq!(workspace.wait(short).unwrap(), None);
+    let (_, proposal) = Scribe::new(1).propose("One");
+    let other = "other".parse().unwrap();
+    let short = async {
+        let stranger = database.create_organisation(&other).await.unwrap();
+        let copies = vec![proposal];
+        let short = database.append_fresh(stranger.unwrap(), own, copies, Terms::default());
+        short.await.unwrap()
+    };
+    assert_eq!(workspace.wait(short), None);
     assert_eq!(size(&workspace), (0, 0, 0));
 }

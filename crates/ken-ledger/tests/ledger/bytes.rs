@@ -9,7 +9,7 @@ use ken_ledger::pack;
 use ken_ledger::segment::{read_segment, split_segment};
 
 use crate::sample;
-use crate::support::Sandbox;
+use crate::support::{Sandbox, is_long};
 
 /// Bytes of the segment that is cut.
 const CUT_BYTES: usize = 100_000;
@@ -160,11 +160,7 @@ fn a_changed_byte_of_a_pack_is_always_noticed() {
 
 #[test]
 fn random_bit_flips_are_noticed_in_the_long_run() {
-    let flips = if std::env::var_os("KEN_LONG").is_some() {
-        LONG_FLIPS
-    } else {
-        100
-    };
+    let flips = if is_long() { LONG_FLIPS } else { 100 };
     let (text, ends) = segment(FLIP_BYTES);
     let mut bytes = text.into_bytes();
     for n in 0..flips {

@@ -11,15 +11,11 @@ use ken_ledger::{GitView, Ledger, Parts};
 
 use crate::sample;
 use crate::sim::{Disk, Fault};
-use crate::support::{Counting, StillGit, lines};
+use crate::support::{Counting, StillGit, is_long, lines};
 
 /// Ways a restart may treat what was not synced, tried at each point of stopping.
 fn restarts() -> u64 {
-    if std::env::var_os("KEN_LONG").is_some() {
-        100
-    } else {
-        4
-    }
+    if is_long() { 100 } else { 4 }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,11 @@ use ken_core::id::IdSource;
 use ken_ledger::git::GitError;
 use ken_ledger::{Appended, Dir, GitEnv, GitView, Ledger, Notice, Parts, RealDir, Stat, discover};
 
+/// Returns whether the long variants of tests were asked for.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("KEN_LONG").is_some_and(|value| value == "1")
+}
+
 /// Counts instead of drawing, so that every test run is the same.
 #[derive(Debug)]
 pub(crate) struct Counting(pub(crate) u128);

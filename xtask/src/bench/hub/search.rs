@@ -88,8 +88,8 @@ pub(crate) async fn run(
         Verdict::of(ratio <= OF_BARE_MAX, format!("<= {OF_BARE_MAX}")),
     );
     report.note(format!(
-        "search: {LAPS} questions of seven words of a lesson, in turn; the store begins a transaction, enters the workspace, embeds the question, \
-         asks one statement (BM25, coverage and cosine under row-level security), reads the entries and ends the transaction. Bare: one prepared \
+        "search: {LAPS} questions of seven words of a lesson, in turn; the store embeds the question, begins a transaction, enters the workspace and \
+         asks one statement (BM25, coverage and cosine under row-level security) in one message, reads the entries and ends the transaction. Bare: one prepared \
          statement of nearest neighbours and full text fused by rank, its vector and words given."
     ));
     if OF_BARE_MAX < ratio {
@@ -122,11 +122,6 @@ pub(crate) async fn latency(world: &World, questions: &[Question]) -> Result<Lat
 }
 
 async fn search(world: &World, question: &Question) -> Result<usize, String> {
-    let tenant = world
-        .hub
-        .tenant(world.organisation, question.workspace)
-        .await;
-    let mut tenant = tenant.map_err(said("cannot enter a workspace"))?;
     let query = Query {
         text: &question.text,
         filter: &Filter::default(),
@@ -134,6 +129,11 @@ async fn search(world: &World, question: &Question) -> Result<usize, String> {
         least: Least::NOTHING,
         limit: LIMIT,
     };
+    let tenant = world
+        .hub
+        .searching(world.organisation, question.workspace, &query)
+        .await;
+    let mut tenant = tenant.map_err(said("cannot enter a workspace"))?;
     let found = tenant
         .candidates(&query)
         .await

@@ -15,12 +15,12 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{check_text, desk, parsed, places, reading, value, work};
+use super::{check_text, parsed, places, reading, value, work};
 use crate::api::App;
 use crate::api::body::JsonBody;
 use crate::api::caller::{InWorkspace, Reads};
 use crate::api::problem::Problem;
-use crate::service::{self, Portion, Question, raw};
+use crate::service::{self, Desk, Portion, Question, raw};
 
 /// What is looked for, and for whom.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -150,7 +150,9 @@ async fn search(
     JsonBody(body): JsonBody<SearchBody>,
 ) -> Result<Json<Answered>, Problem> {
     let question = body.question(&it.caller.actor)?;
-    let mut desk = desk(&app, it).await?;
+    let (database, house) = (&app.database, app.house());
+    let desk = Desk::begin_search(database, &house, it.caller, it.workspace, &question.search);
+    let mut desk = desk.await?;
     let found = service::search(&mut desk, question).await?;
     desk.finish().await?;
     Ok(Json(Answered(value(&AnswerObject::new(found.told())))))

@@ -16,7 +16,7 @@ use super::{Desk, Failure, House};
 use crate::database::{Database, Line};
 use crate::identity::audit::Act;
 use crate::identity::{Caller, Role, WorkspaceId};
-use crate::store::{Appended, Outcome, Terms};
+use crate::store::{Appended, Outcome, Terms, begin_entries};
 use judge::{Judged, Known, Stored, decide};
 
 pub use judge::{Looked, Opinion, Sent, look};
@@ -63,9 +63,6 @@ async fn push(desk: &mut Desk, looked: Vec<Looked>) -> Result<Taken, Failure> {
     if looked.is_empty() {
         return Ok(Taken::default());
     }
-    if !desk.tenant.has_foreseen() {
-        desk.lock().await?;
-    }
     let mut batch = Batch::default();
     let sent = Sent::by(&desk.caller, desk.now);
     let mut known = desk.known_of(&looked, &sent).await?;
@@ -100,7 +97,8 @@ async fn push_fresh(
     looked: &[Looked],
 ) -> Result<Option<Taken>, Failure> {
     let is_fine = |it: &Looked| matches!(it, Looked::Event(_, Opinion::Fine));
-    if caller.role < Role::Agent || !looked.iter().all(is_fine) {
+    let events = looked.iter().filter_map(Looked::copy).map(|it| &it.event);
+    if caller.role < Role::Agent || !looked.iter().all(is_fine) || !begin_entries(events) {
         return Ok(None);
     }
     let sent = Sent::by(caller, database.world().now());
@@ -230,12 +228,20 @@ impl Desk {
         });
         let copies: Vec<Recorded> = fine.collect();
         if copies.is_empty() {
-            return Self::begin(database, house, caller, workspace).await;
+            let mut desk = Self::begin(database, house, caller, workspace).await?;
+            desk.lock().await?;
+            return Ok(desk);
         }
         check_door(&caller, workspace)?;
         let organisation = caller.organisation;
         let tenant = database.appending(organisation, workspace, &copies).await?;
-        Ok(Self::over(tenant, house, caller))
+        // Where the workspace had to be brought back first, nothing was asked and no row taken.
+        let is_held = tenant.has_foreseen();
+        let mut desk = Self::over(tenant, house, caller);
+        if !is_held {
+            desk.lock().await?;
+        }
+        Ok(desk)
     }
 
     /// Asks for what the lines are compared with.
