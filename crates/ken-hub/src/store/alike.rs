@@ -53,10 +53,11 @@ impl Tenant {
     ) -> Result<BTreeMap<EntryId, BTreeSet<EntryId>>, StoreError> {
         let key = self.key();
         let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
-        let query = "SELECT e.line FROM ken.subjects s
-             JOIN ken.events e ON e.workspace_id = s.workspace_id AND e.seq = s.seq
-             WHERE s.workspace_id = $1 AND s.entry = ANY ($2) AND e.type = 'entry.linked' AND NOT e.blanked
-             ORDER BY e.seq DESC LIMIT $3";
+        let query = "SELECT e.line FROM ken.subjects s CROSS JOIN LATERAL (
+                 SELECT l.line FROM ken.events l
+                 WHERE l.workspace_id = $1 AND l.seq = s.seq AND l.type = 'entry.linked' AND NOT l.blanked OFFSET 0
+             ) AS e
+             WHERE s.workspace_id = $1 AND s.entry = ANY ($2) ORDER BY s.seq DESC LIMIT $3";
         let rows = sqlx::query(query)
             .bind(key)
             .bind(names)

@@ -113,8 +113,9 @@ impl Tenant {
         }
         let key = self.key();
         let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
-        let query = "SELECT DISTINCT e.line FROM ken.subjects s
-             JOIN ken.events e ON e.workspace_id = $1 AND e.seq = s.seq AND e.type = $3
+        let query = "SELECT DISTINCT e.line FROM ken.subjects s CROSS JOIN LATERAL (
+                 SELECT l.line FROM ken.events l WHERE l.workspace_id = $1 AND l.seq = s.seq AND l.type = $3 OFFSET 0
+             ) AS e
              WHERE s.workspace_id = $1 AND s.entry = ANY ($2)";
         let rows = sqlx::query(query)
             .bind(key)
