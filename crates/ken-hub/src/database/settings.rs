@@ -77,6 +77,9 @@ impl Settings {
             ("plan_cache_mode", "force_generic_plan"),
             // Nor is there a table to be read whole: a plan made while it was small must not say so for ever.
             ("enable_seqscan", "off"),
+            // And the few rows of one tenant are read before helpers would have been woken, or code been compiled for them.
+            ("max_parallel_workers_per_gather", "0"),
+            ("jit", "off"),
             ("hnsw.ef_search", EF_SEARCH),
             ("hnsw.iterative_scan", "strict_order"),
             ("hnsw.max_scan_tuples", SCAN_MAX),

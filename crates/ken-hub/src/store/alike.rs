@@ -62,7 +62,7 @@ impl Tenant {
             .bind(key)
             .bind(names)
             .bind(LINKS_MAX)
-            .fetch_all(self.connection())
+            .fetch_all(self.reading())
             .await?;
         let mut from = BTreeSet::new();
         for row in &rows {
