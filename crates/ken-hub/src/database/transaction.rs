@@ -37,18 +37,7 @@ impl Transaction {
         loop {
             let connection = Some(pool.take().await?);
             let mut transaction = Self { connection };
-            let ready = match is_ready_made {
-                true => transaction.make_ready().await,
-                false => Ok(()),
-            };
-            let begun = match ready {
-                Ok(()) => {
-                    let begin = sqlx::raw_sql(AssertSqlSafe(sql.clone()));
-                    begin.fetch_all(transaction.connection()).await
-                }
-                Err(error) => Err(error),
-            };
-            match begun {
+            match transaction.say(&sql, is_ready_made).await {
                 Ok(rows) => return Ok((transaction, rows)),
                 Err(error) if is_dead(&error) && attempts < ATTEMPTS_MAX => {
                     attempts += 1;
@@ -57,6 +46,14 @@ impl Transaction {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    async fn say(&mut self, sql: &str, is_ready_made: bool) -> Result<Vec<PgRow>, sqlx::Error> {
+        if is_ready_made {
+            self.make_ready().await?;
+        }
+        let said = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        said.fetch_all(self.connection()).await
     }
 
     pub(super) fn connection(&mut self) -> &mut PgConnection {
