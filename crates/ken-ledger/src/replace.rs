@@ -228,7 +228,7 @@ impl Ledger {
             let lines = self.lines_for_pack(&removed, events)?;
             replaced.events += lines.len() as u64;
             let mut added = Vec::new();
-            for text in texts_for_packs(lines) {
+            for text in texts_for_packs(lines, pack::TEXT_BYTES_MAX) {
                 let name = self.free_name((memory, Form::Pack), names.now, names.ids)?;
                 packs.push((name.clone(), pack::encode(&text, names.ids.random())));
                 added.push(name);
@@ -275,13 +275,13 @@ struct Names<'a> {
     ids: &'a mut dyn IdSource,
 }
 
-/// Joins lines to as many texts as the limit of one pack asks for.
-fn texts_for_packs(lines: BTreeSet<(Order, Box<str>)>) -> Vec<String> {
+/// Joins lines to texts of at most `bytes_max`, each with its newline.
+fn texts_for_packs(lines: BTreeSet<(Order, Box<str>)>, bytes_max: usize) -> Vec<String> {
     let mut texts = vec![String::new()];
     for (_, line) in lines {
         let full = texts
             .last()
-            .is_none_or(|t| pack::TEXT_BYTES_MAX < t.len() + line.len() + 1);
+            .is_none_or(|t| bytes_max < t.len() + line.len() + 1);
         if full {
             texts.push(String::new());
         }
@@ -317,6 +317,7 @@ fn worth_packing(stats: Vec<SegmentStat>) -> Vec<SegmentName> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample;
 
     fn stat(n: u128, form: Form, len: u64) -> SegmentStat {
         let name = SegmentName::new(Memory::Semantic, form, Timestamp::from_millis(0), n);
@@ -351,9 +352,30 @@ mod tests {
                 4,
             ),
             (vec![(Lines, 100), (Pack, 50)], 2),
+            (vec![(Pack, 1000); 16], 0),
             (vec![(Pack, 1000); 17], 17),
+            (vec![(Lines, 400), (Lines, 400), (Pack, 500)], 2),
         ] {
             assert_eq!(chosen(&stats), expected, "{stats:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_for_a_pack_is_as_long_as_its_limit_and_no_longer() {
+        let lines: BTreeSet<(Order, Box<str>)> = (1..=4)
+            .map(|n| (sample::event(n).event.order(), "x".repeat(9).into()))
+            .collect();
+        for (bytes_max, expected) in [
+            (10, vec![10, 10, 10, 10]),
+            (19, vec![10, 10, 10, 10]),
+            (20, vec![20, 20]),
+            (39, vec![30, 10]),
+            (40, vec![40]),
+        ] {
+            let texts = texts_for_packs(lines.clone(), bytes_max);
+            let lens: Vec<_> = texts.iter().map(String::len).collect();
+            assert_eq!(lens, expected, "{bytes_max}");
+            assert_eq!(texts.concat().lines().count(), lines.len());
         }
     }
 }

@@ -114,6 +114,19 @@ fn committed_segments_become_one_pack_in_a_commit_of_its_own() {
 }
 
 #[test]
+fn a_segment_whose_removal_is_staged_is_not_packed() {
+    let mut repository = Repository::new(&[]);
+    committed(&mut repository, 2);
+    let (_, appended) = repository.add();
+    commit_all(&repository);
+    let kept = appended.segments()[0].tree_path();
+    repository.git(&["rm", "-q", "--cached", &kept]);
+    let work = repository.work();
+    assert_eq!(pack(&mut repository, &work).removed.len(), 2);
+    assert!(work.join(&kept).exists());
+}
+
+#[test]
 fn packing_works_without_an_identity_hooks_or_a_branch() {
     let mut repository = Repository::new(&[]);
     committed(&mut repository, 2);
@@ -281,6 +294,17 @@ fn a_blanked_copy_that_git_brings_back_is_scrubbed_and_a_retry_is_written_blanke
         .append(&events, sample::start(), &mut repository.ids)
         .unwrap();
     assert_eq!(open(&work).full_copies(&ids).unwrap(), []);
+}
+
+#[test]
+fn nothing_to_scrub_asks_nothing_of_git() {
+    let mut repository = Repository::new(&[]);
+    let event = committed(&mut repository, 1).remove(0);
+    let work = repository.work();
+    blank(&mut repository, &work, &event);
+    fs::create_dir(work.join(".git/rebase-merge")).unwrap();
+    let scrubbed = open(&work).scrub(sample::start(), &mut repository.ids);
+    assert_eq!(scrubbed.unwrap(), Replaced::default());
 }
 
 #[test]
