@@ -4,10 +4,11 @@
 //! of order (and with them duplicate keys), needless escapes, numbers in another spelling or
 //! beyond what a double holds exactly, and nesting deeper than [`DEPTH_MAX`].
 
-use std::io;
+mod members;
 
 use serde::Serialize;
-use serde_json::ser::{CompactFormatter, Formatter};
+
+pub(crate) use members::count as count_members;
 
 /// How deep values may nest.
 pub const DEPTH_MAX: usize = 32;
@@ -54,30 +55,6 @@ pub fn check(text: &str) -> Result<Members, Flaw> {
         outer,
         all: scan.members,
     })
-}
-
-/// Writes `value` as plain JSON; returns how many members all its objects have together as well.
-pub(crate) fn write_counted(value: &impl Serialize) -> (String, usize) {
-    let (mut json, mut members) = (Vec::new(), 0);
-    let mut serializer = serde_json::Serializer::with_formatter(&mut json, Count(&mut members));
-    value
-        .serialize(&mut serializer)
-        .expect("ledger values have string keys");
-    (String::from_utf8(json).expect("JSON is UTF-8"), members)
-}
-
-/// Counts members while they are written.
-struct Count<'a>(&'a mut usize);
-
-impl Formatter for Count<'_> {
-    fn begin_object_key<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        *self.0 += 1;
-        CompactFormatter.begin_object_key(writer, first)
-    }
 }
 
 struct Scan<'a> {

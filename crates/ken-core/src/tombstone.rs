@@ -70,6 +70,9 @@ impl Stones {
 
     /// Returns the retracted entry that `statement` says again.
     pub fn said_before(&self, statement: &Statement) -> Option<&Entry> {
+        if self.stones.is_empty() {
+            return None;
+        }
         let claim = Claim::of(statement.as_str());
         let set: BTreeSet<&String> = claim.words().iter().collect();
         let mut common = vec![0_usize; self.stones.len()];

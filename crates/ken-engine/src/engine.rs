@@ -19,7 +19,9 @@ use ken_core::tombstone::Stones;
 use ken_index::{Appended, Index, Rebuilt, Refreshed, SegmentStat};
 use ken_ledger::layout::{KEN_DIR, NotASegment, VERSION, VERSION_FILE};
 use ken_ledger::replace::ReplaceError;
-use ken_ledger::{Dir as _, GitEnv, Ledger, Place, ReadError, SegmentName, Written, discover};
+use ken_ledger::{
+    Dir as _, GitEnv, Ledger, Place, ReadError, RealDir, SegmentName, Written, discover,
+};
 
 use crate::error::Error;
 use crate::files::{Views, ken_dir};
@@ -46,6 +48,8 @@ enum Update {
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) place: Place,
+    /// `.ken`, for everything beside the ledger's own files.
+    pub(crate) ken: Arc<RealDir>,
     pub(crate) ledger: Ledger,
     pub(crate) index: Index,
     pub(crate) world: Box<dyn World>,
@@ -97,9 +101,11 @@ impl Engine {
     ) -> Result<Self, Error> {
         let ledger = Ledger::open(&place)?;
         check_version(&place)?;
-        let index = open_index(&place)?;
+        let ken = Arc::new(ken_dir(&place)?);
+        let index = open_index(&place, &ken)?;
         let mut engine = Self {
             place,
+            ken,
             ledger,
             index,
             world,
@@ -199,19 +205,20 @@ impl Engine {
     /// Brings the index up after an append, which wrote `written` and nothing else.
     ///
     /// Returns whether nothing else came in with it.
-    fn index_appended(&mut self, written: &[Written]) -> Result<bool, Error> {
+    fn index_appended(&mut self, written: Vec<Written>) -> Result<bool, Error> {
         let mut appended = Vec::with_capacity(written.len());
         for part in written {
             if let Some(stat) = self.ledger.stat(&part.segment)? {
                 appended.push(Appended {
                     stat: stat_of(&stat),
                     before: part.before,
-                    text: &part.text,
+                    text: part.text,
+                    events: part.events,
                 });
             }
         }
         let blanked = self.blanked_ids()?;
-        match self.index.append(&appended, &blanked) {
+        match self.index.append(appended, &blanked) {
             Ok(Some(refreshed)) => {
                 self.note_views(&refreshed);
                 Ok(true)
@@ -315,7 +322,7 @@ impl Engine {
         let appended = self.ledger.append(batch, now, &mut *self.world)?;
         self.notices
             .extend(appended.notices.into_iter().map(Notice::Ledger));
-        if self.index_appended(&appended.written)? {
+        if self.index_appended(appended.written)? {
             self.stones = stones;
         }
         Ok(())
@@ -371,8 +378,7 @@ fn stat_of(stat: &ken_ledger::SegmentStat) -> SegmentStat {
 }
 
 /// Opens the index, or one in memory where the tree cannot be written.
-fn open_index(place: &Place) -> Result<Index, Error> {
-    let dir = ken_dir(place)?;
+fn open_index(place: &Place, dir: &RealDir) -> Result<Index, Error> {
     if dir.create_dirs(INDEX_DIR).is_err() {
         return Ok(Index::open_in_memory()?);
     }

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ken_core::entry::Entry;
@@ -187,7 +188,7 @@ pub(crate) fn put(dir: &dyn Dir, path: &str, bytes: &[u8]) -> io::Result<()> {
 impl Engine {
     /// Renders the files of entries that changed since the last time; returns how many it wrote.
     pub(crate) fn render_due(&mut self) -> Result<usize, Error> {
-        let dir = ken_dir(&self.place)?;
+        let dir = Arc::clone(&self.ken);
         if !std::mem::replace(&mut self.views.left_taken, true) {
             self.views.take_left_behind(&dir)?;
         }
@@ -213,7 +214,7 @@ impl Engine {
         if blanked.is_empty() {
             return Ok(0);
         }
-        let dir = ken_dir(&self.place)?;
+        let dir = Arc::clone(&self.ken);
         let mut seen = self.take_seen(&dir);
         let mut changed = 0;
         for Quoting { name, .. } in self.quoting_files(&blanked)? {
@@ -264,12 +265,13 @@ impl Engine {
 
     /// Ends a command: gathers, and keeps for the next one what this one learned.
     pub(crate) fn settle(&mut self) -> Result<(), Error> {
-        let dir = ken_dir(&self.place)?;
+        let dir = Arc::clone(&self.ken);
         if std::mem::take(&mut self.views.ungathered) {
             self.gather_if_small(&dir)?;
         }
         if let Some(seen) = self.views.seen.take() {
-            seen.save(&dir).map_err(DiskError::on("write", SEEN_FILE))?;
+            seen.save(&*dir)
+                .map_err(DiskError::on("write", SEEN_FILE))?;
         }
         Ok(self
             .views
@@ -281,7 +283,7 @@ impl Engine {
     /// entry files were written.
     pub fn render(&mut self) -> Result<usize, Error> {
         self.absorb_before_writing()?;
-        let dir = ken_dir(&self.place)?;
+        let dir = Arc::clone(&self.ken);
         let mut seen = Seen::default();
         let mut written = 0;
         let entries = self.index.list(&Filter {
@@ -296,7 +298,7 @@ impl Engine {
             ..Views::default()
         };
         let _ = dir.remove(DUE_FILE);
-        write_gathered(&dir, &entries)?;
+        write_gathered(&*dir, &entries)?;
         Ok(written)
     }
 
@@ -404,13 +406,13 @@ impl Engine {
         if blanked.is_empty() && !self.index.any_blank()? {
             return Ok(Vec::new());
         }
-        let dir = ken_dir(&self.place)?;
+        let dir = Arc::clone(&self.ken);
         let listing = dir
             .list(ENTRIES_DIR)
             .map_err(DiskError::on("list", ENTRIES_DIR))?;
         let mut quoting = Vec::new();
         for (name, _) in listing {
-            let text = read_text(&dir, &format!("{ENTRIES_DIR}/{name}"))?.unwrap_or_default();
+            let text = read_text(&*dir, &format!("{ENTRIES_DIR}/{name}"))?.unwrap_or_default();
             let reading = document::read(&text).ok();
             let rests_on =
                 |reading: &Reading| reading.revision.iter().any(|id| blanked.contains(id));

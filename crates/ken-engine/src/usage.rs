@@ -13,7 +13,6 @@ use serde::Serialize;
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::ken_dir;
 use crate::search::Answer;
 
 /// Where the files lie, below `.ken`.
@@ -165,7 +164,7 @@ impl Engine {
     }
 
     fn append_use(&self, line: &str) -> Result<(), Error> {
-        let dir = ken_dir(&self.place)?;
+        let dir = &*self.ken;
         let path = format!("{FOLDER}/{}.txt", self.now().date());
         let on = || DiskError::on("write", &path);
         match dir.stat(&path).map_err(on())? {
@@ -174,7 +173,7 @@ impl Engine {
             None => {
                 dir.create_dirs(".local").map_err(on())?;
                 dir.create_dirs(FOLDER).map_err(on())?;
-                self.forget_old_use(&dir)?;
+                self.forget_old_use(dir)?;
                 // Somebody else may have begun the day meanwhile.
                 match dir.create_new(&path, line.as_bytes()) {
                     Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -200,7 +199,7 @@ impl Engine {
 
     /// Returns what was counted from `since` on, the oldest day first; days nobody asked on are left out.
     pub fn usage(&self, since: Date) -> Result<Vec<Day>, Error> {
-        let dir = ken_dir(&self.place)?;
+        let dir = &*self.ken;
         let names = dir.list(FOLDER).map_err(DiskError::on("list", FOLDER))?;
         let mut days = Vec::new();
         for (name, stat) in names {

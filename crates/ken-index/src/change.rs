@@ -20,7 +20,7 @@ use rusqlite::{Connection, params};
 use crate::error::IndexError;
 use crate::missed;
 use crate::recent::Recent;
-use crate::rows::{self, Copies, EntryRow, Held, LOOSE_BLANK, LOOSE_FULL};
+use crate::rows::{self, Copies, EntryKey, EntryRow, Held, LOOSE_BLANK, LOOSE_FULL};
 use crate::search;
 use crate::segment::Form;
 
@@ -286,7 +286,7 @@ struct Effects {
     /// Entries that must be folded again.
     refold: BTreeSet<EntryId>,
     /// Events that are new to an entry, which stands under this key, and may only add up.
-    gained: BTreeMap<EntryId, (i64, Vec<Arc<Event>>)>,
+    gained: BTreeMap<EntryId, (EntryKey, Vec<Arc<Event>>)>,
     workspace: bool,
     /// A text that was stored is blanked now.
     scrubbed: bool,
@@ -360,7 +360,7 @@ impl Effects {
         db.prepare_cached("DELETE FROM events WHERE key = ?1")?
             .execute([held.key])?;
         for entry in held.copy.event.entries() {
-            let key = rows::entry_key(db, entry)?;
+            let EntryKey { key, .. } = rows::entry_key(db, entry)?;
             db.prepare_cached("DELETE FROM touches WHERE entry = ?1 AND event = ?2")?
                 .execute([key, held.key])?;
             self.refold.insert(entry);
@@ -393,7 +393,11 @@ impl Effects {
             if self.refold.contains(&entry) {
                 continue;
             }
-            if absorb(db, recent, (entry, key), &events)? {
+            if key.is_new {
+                let folded = fold_entry(entry, events.iter().map(|event| &**event));
+                write_folded(db, key.key, folded.as_ref())?;
+                self.made.folded.insert(entry);
+            } else if absorb(db, recent, (entry, key.key), &events)? {
                 self.made.entries_absorbed += 1;
             } else {
                 self.refold.insert(entry);
@@ -402,7 +406,7 @@ impl Effects {
         for entry in &self.refold {
             refold(db, *entry)?;
         }
-        self.made.folded = self.refold;
+        self.made.folded.append(&mut self.refold);
         if self.workspace {
             let mut statement = db.prepare_cached(
                 "SELECT line FROM workspace_events JOIN events ON events.key = event",
@@ -415,10 +419,10 @@ impl Effects {
 }
 
 /// Notes that an event is about an entry; returns the entry's key.
-fn touch(db: &Connection, entry: EntryId, event: i64) -> Result<i64, IndexError> {
+fn touch(db: &Connection, entry: EntryId, event: i64) -> Result<EntryKey, IndexError> {
     let entry = rows::entry_key(db, entry)?;
     db.prepare_cached("INSERT OR IGNORE INTO touches VALUES (?1, ?2)")?
-        .execute([entry, event])?;
+        .execute([entry.key, event])?;
     Ok(entry)
 }
 
@@ -445,17 +449,27 @@ fn absorb(
 
 /// Folds an entry from its events; one without events goes.
 fn refold(db: &Connection, id: EntryId) -> Result<(), IndexError> {
-    let key = rows::entry_key(db, id)?;
+    let EntryKey { key, .. } = rows::entry_key(db, id)?;
     let events = rows::events_of(db, key)?;
     rows::delete_satellites(db, key)?;
+    let folded = fold_entry(id, events.iter().map(|copy| &copy.event));
+    write_folded(db, key, folded.as_ref())
+}
+
+/// Writes what the events of the entry under `key` came to; nothing is written beside its row yet.
+fn write_folded(
+    db: &Connection,
+    key: i64,
+    folded: Option<&ken_core::entry::Entry>,
+) -> Result<(), IndexError> {
     search::note(db, key)?;
-    match fold_entry(id, events.iter().map(|copy| &copy.event)) {
+    match folded {
         Some(entry) => {
             if 0 < entry.history.blanked {
                 search::forget(db, key)?;
                 missed::forget_all(db)?;
             }
-            EntryRow::new(&entry).write(db, key)
+            EntryRow::new(entry).write(db, key)
         }
         None => {
             db.prepare_cached("DELETE FROM entries WHERE key = ?1")?

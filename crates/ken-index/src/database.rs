@@ -200,12 +200,12 @@ pub(crate) fn create_indexes(db: &Connection) -> Result<(), IndexError> {
 /// Lets readers and a writer work side by side.
 ///
 /// Not done for an empty database: its first load would be written twice. While others are
-/// connected SQLite refuses; then a later call does it.
-pub(crate) fn use_wal(db: &Connection) -> Result<(), IndexError> {
-    let switch = || db.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
+/// connected SQLite refuses; then a later call does it. Says whether it is done.
+pub(crate) fn use_wal(db: &Connection) -> Result<bool, IndexError> {
+    let switch = || db.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0));
     match without_waiting(db, switch) {
-        Err(error) if !matches!(error, IndexError::Busy { .. }) => Err(error),
-        Ok(()) | Err(_) => Ok(()),
+        Err(IndexError::Busy { .. }) => Ok(false),
+        other => other.map(|mode: String| mode == "wal"),
     }
 }
 

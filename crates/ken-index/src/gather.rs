@@ -17,8 +17,10 @@ pub(crate) struct Texts(Vec<OnceLock<Vec<u8>>>);
 
 /// Returns how many threads are worth starting for `pieces` of work.
 pub(crate) fn threads_for(pieces: usize) -> usize {
-    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    cores.min(THREADS_MAX).min(pieces)
+    // Asking reads files; the answer does not change while a process runs.
+    static CORES: OnceLock<usize> = OnceLock::new();
+    let cores = || thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (*CORES.get_or_init(cores)).min(THREADS_MAX).min(pieces)
 }
 
 /// Reads and scans every segment; `None` stands for one with a line that is no event.

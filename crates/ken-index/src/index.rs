@@ -34,6 +34,8 @@ pub struct Index {
     /// Why the database is empty, until it has been filled.
     emptied: Option<Rebuilt>,
     damaged: Cell<bool>,
+    /// Whether this connection writes through the write-ahead log; that does not change again.
+    in_wal: bool,
     pub(crate) recent: Recent,
 }
 
@@ -212,6 +214,7 @@ impl Index {
             db,
             emptied,
             damaged: Cell::new(false),
+            in_wal: false,
             recent: Recent::default(),
         })
     }
@@ -222,6 +225,7 @@ impl Index {
         self.db = Connection::open_in_memory()?;
         self.db = database::replace(&self.place)?;
         self.emptied = Some(why);
+        self.in_wal = false;
         self.damaged.set(false);
         Ok(())
     }
@@ -238,7 +242,9 @@ impl Index {
     /// Does what has to wait for the end of a transaction.
     pub(crate) fn after_commit(&mut self) -> Result<(), IndexError> {
         self.emptied = None;
-        database::use_wal(&self.db)?;
+        if !self.in_wal {
+            self.in_wal = database::use_wal(&self.db)?;
+        }
         self.scrub_log()
     }
 
@@ -302,6 +308,9 @@ impl Store for Index {
             let Some(json) = json else {
                 return Ok(None);
             };
+            if let Some(entry) = self.recent.read_from(id, &json) {
+                return Ok(Some(entry));
+            }
             let entry = rows::parse_entry(&json)?;
             self.recent.keep(json, &entry);
             Ok(Some(entry))

@@ -19,9 +19,17 @@ impl Recent {
     /// Keeps an entry that was read from `json`.
     pub(crate) fn keep(&self, json: String, entry: &Entry) {
         let mut kept = self.0.borrow_mut();
-        if kept.len() < RECENT_MAX {
-            kept.insert(entry.id, (json, entry.clone()));
+        if RECENT_MAX <= kept.len() {
+            kept.clear();
         }
+        kept.insert(entry.id, (json, entry.clone()));
+    }
+
+    /// Returns the entry that was read from `json`.
+    pub(crate) fn read_from(&self, id: EntryId, json: &str) -> Option<Entry> {
+        let kept = self.0.borrow();
+        let (text, entry) = kept.get(&id)?;
+        (text == json).then(|| entry.clone())
     }
 
     /// Takes out the entry that was read from `json`.

@@ -108,7 +108,7 @@ impl Index {
     /// wrote meanwhile, or what stood before was not in the index.
     pub fn append(
         &mut self,
-        appended: &[Appended<'_>],
+        appended: Vec<Appended>,
         blanked: &[EventId],
     ) -> Result<Option<Refreshed>, IndexError> {
         if self.is_damaged() || self.why_empty().is_some() {
@@ -121,6 +121,7 @@ impl Index {
             return Ok(None);
         }
         let mut change = Change::from_segments(blanked);
+        let segments = appended.len();
         for part in appended {
             if !take_in_appended(&tx, part, &mut change)? {
                 return Ok(None);
@@ -132,7 +133,7 @@ impl Index {
             Err(Unmade::Index(error)) => return Err(error),
         };
         rows::write_meta(&tx, rows::META_IN_STEP, PART)?;
-        let mut report = report(made, appended.len());
+        let mut report = report(made, segments);
         report.torn = torn(&tx)?;
         tx.commit()?;
         self.after_commit()?;
@@ -304,7 +305,7 @@ fn take_in<E>(
 /// Adds what a writer appended to `change`; says `false` if it does not fit what is known.
 fn take_in_appended(
     db: &Connection,
-    part: &Appended<'_>,
+    part: Appended,
     change: &mut Change<'_>,
 ) -> Result<bool, IndexError> {
     let (taken, digest) = match segment::known_as(db, &part.stat.name)? {
@@ -315,18 +316,17 @@ fn take_in_appended(
     if taken != part.before || part.before + part.text.len() as u64 != part.stat.len {
         return Ok(false);
     }
-    match segment::read_lines(part.text, 0) {
-        Ok(lines) if lines.torn == 0 => {
-            let tail = Tail {
-                before: part.before as usize,
-                digest,
-                text: part.text,
-            };
-            remember(db, &part.stat, &tail, lines, change)?;
-            Ok(true)
-        }
-        Ok(_) | Err(_) => Ok(false),
-    }
+    let tail = Tail {
+        before: part.before as usize,
+        digest,
+        text: &part.text,
+    };
+    let lines = Lines {
+        events: part.events,
+        torn: 0,
+    };
+    remember(db, &part.stat, &tail, lines, change)?;
+    Ok(true)
 }
 
 /// What stands in a segment behind the part that is known already.

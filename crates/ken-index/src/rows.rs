@@ -166,20 +166,29 @@ pub(crate) fn update_copies(db: &Connection, key: i64, copies: Copies) -> Result
     Ok(())
 }
 
+/// Where an entry's row stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EntryKey {
+    pub(crate) key: i64,
+    /// The row was made just now: no event of the entry was known.
+    pub(crate) is_new: bool,
+}
+
 /// Returns the key of an entry's row, making an empty row where there is none.
-pub(crate) fn entry_key(db: &Connection, id: EntryId) -> Result<i64, IndexError> {
+pub(crate) fn entry_key(db: &Connection, id: EntryId) -> Result<EntryKey, IndexError> {
     let text = id.to_string();
     let known = db
         .prepare_cached("SELECT key FROM entries WHERE id = ?1")?
         .query_row([&text], |row| row.get(0))
         .optional()?;
     if let Some(key) = known {
-        return Ok(key);
+        return Ok(EntryKey { key, is_new: false });
     }
     let mut statement =
         db.prepare_cached("INSERT INTO entries (id, tail, memory, json) VALUES (?1, ?2, ?3, '')")?;
     let memory = id.prefix().memory().name();
-    Ok(statement.insert(params![text, tail(&text), memory])?)
+    let key = statement.insert(params![text, tail(&text), memory])?;
+    Ok(EntryKey { key, is_new: true })
 }
 
 /// Returns the part of an entry's id behind its prefix.
@@ -277,9 +286,12 @@ impl EntryRow {
     pub(crate) fn write(&self, db: &Connection, key: i64) -> Result<(), IndexError> {
         let id = self.id.to_string();
         db.prepare_cached(
-            "INSERT OR REPLACE INTO entries (key, id, tail, memory, kind, status, lens, alias,
+            "INSERT INTO entries (key, id, tail, memory, kind, status, lens, alias,
                 created, updated, worded, live, archived, retracted, tombstone, json)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+             ON CONFLICT (key) DO UPDATE SET kind = ?5, status = ?6, lens = ?7, alias = ?8,
+                created = ?9, updated = ?10, worded = ?11, live = ?12, archived = ?13,
+                retracted = ?14, tombstone = ?15, json = ?16",
         )?
         .execute(params![
             key,

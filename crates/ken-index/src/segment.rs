@@ -27,13 +27,15 @@ pub(crate) enum Form {
 
 /// What a writer has just put behind a segment.
 #[derive(Clone, Debug)]
-pub struct Appended<'a> {
+pub struct Appended {
     /// The file as it is now.
     pub stat: SegmentStat,
     /// Bytes it had before.
     pub before: u64,
     /// Whole lines.
-    pub text: &'a [u8],
+    pub text: Vec<u8>,
+    /// What they say.
+    pub events: Vec<Recorded>,
 }
 
 /// The events a segment holds, by form, each id as its 16 bytes.

@@ -25,7 +25,7 @@ pub const SEGMENT_BYTES_MAX: u64 = 1024 * 1024;
 const NAME_TRIES_MAX: usize = 8;
 
 /// What an append did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Appended {
     pub written: Vec<Written>,
     pub notices: Vec<Notice>,
@@ -40,13 +40,15 @@ impl Appended {
 }
 
 /// What was put behind one segment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Written {
     pub segment: SegmentName,
     /// Bytes the segment had before.
     pub before: u64,
     /// Whole lines.
     pub text: Vec<u8>,
+    /// What they say.
+    pub events: Vec<Recorded>,
 }
 
 /// Why nothing was appended: no event of the batch is acknowledged.
@@ -63,6 +65,8 @@ pub enum AppendError {
 struct Portion {
     /// Whole lines.
     text: String,
+    /// What they say.
+    events: Vec<Recorded>,
     /// Bytes the segment has before it.
     len: u64,
 }
@@ -104,6 +108,7 @@ impl Ledger {
             segment,
             before: portion.len,
             text: portion.text.into_bytes(),
+            events: portion.events,
         });
         Ok(Appended {
             written: written.collect(),
@@ -127,11 +132,12 @@ impl Ledger {
         let mut portions: BTreeMap<SegmentName, Portion> = BTreeMap::new();
         for event in batch {
             let memory = event.event.memory();
-            let line: Box<str> = if blanked.contains(&event.event.id) {
-                event.blanked().line().into()
+            let event = if blanked.contains(&event.event.id) {
+                event.blanked()
             } else {
-                event.line().into()
+                event.clone()
             };
+            let line = event.line();
             let fits = |name: &&SegmentName| {
                 let len = settled.lens.get(*name).copied().unwrap_or(0);
                 len == 0 || len + line.len() as u64 <= SEGMENT_BYTES_MAX
@@ -156,8 +162,9 @@ impl Ledger {
                 ..Portion::default()
             });
             *len += line.len() as u64 + 1;
-            portion.text.push_str(&line);
+            portion.text.push_str(line);
             portion.text.push('\n');
+            portion.events.push(event);
         }
         if settled.unsaved {
             settled.state.save(&*self.parts.worktree, &self.memo)?;

@@ -62,13 +62,12 @@ macro_rules! event_types {
                 }
             }
 
-            /// Writes the data as JSON and counts its members; `None` for what only its line can
-            /// tell.
-            pub(crate) fn write_counted(&self) -> Option<(String, usize)> {
-                Some(match self {
-                    $(Self::$variant(data) => canonical::write_counted(data),)*
-                    Self::Blanked { .. } | Self::Unknown { .. } => return None,
-                })
+            /// Returns how many members the data has as JSON; none for what only its line can tell.
+            pub(crate) fn count_members(&self) -> Option<usize> {
+                match self {
+                    $(Self::$variant(data) => Some(canonical::count_members(data)),)*
+                    Self::Blanked { .. } | Self::Unknown { .. } => None,
+                }
             }
 
             /// Reads data of the same type from `json`; `None` if it does not fit.
@@ -78,7 +77,11 @@ macro_rules! event_types {
 
             /// Returns the data as JSON; `None` for what only its line can tell.
             pub fn to_json(&self) -> Option<Value> {
-                let (json, _) = self.write_counted()?;
+                let json = match self {
+                    $(Self::$variant(data) => serde_json::to_string(data),)*
+                    Self::Blanked { .. } | Self::Unknown { .. } => return None,
+                };
+                let json = json.expect("ledger values have string keys");
                 Some(serde_json::from_str(&json).expect("just written"))
             }
         }

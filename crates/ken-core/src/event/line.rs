@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Admission, Body, Event, Order, Subject};
@@ -58,6 +58,28 @@ pub struct TooLong {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlankForm(pub Box<str>);
 
+/// A line to be written whose sum is not known yet.
+#[derive(Serialize)]
+struct OpenLine<'a> {
+    about: &'a [Subject],
+    at: Hlc,
+    by: &'a Actor,
+    data: OpenData<'a>,
+    id: EventId,
+    sum: &'a str,
+    #[serde(rename = "type")]
+    type_name: &'a str,
+    v: u32,
+}
+
+#[derive(Serialize)]
+struct OpenData<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    admission: Option<&'a Admission>,
+    body: &'a serde_json::Value,
+    salt: Salt,
+}
+
 #[derive(Deserialize)]
 struct Envelope<'a> {
     about: Vec<Subject>,
@@ -103,14 +125,20 @@ impl Recorded {
     pub fn new(event: Event) -> Self {
         let body = event.body.to_json().expect("only typed events are written");
         let salt = event.salt.expect("a written event has a salt");
-        let mut data = serde_json::json!({ "body": body, "salt": salt });
-        if let Some(admission) = &event.admission {
-            data["admission"] = serde_json::to_value(admission).expect("plain data");
-        }
-        let open = canonical::to_string(&serde_json::json!({
-            "about": event.about, "at": event.at, "by": event.by, "data": data,
-            "id": event.id, "sum": "", "type": event.body.type_name(), "v": VERSION,
-        }));
+        let open = canonical::to_string(&OpenLine {
+            about: &event.about,
+            at: event.at,
+            by: &event.by,
+            data: OpenData {
+                admission: event.admission.as_ref(),
+                body: &body,
+                salt,
+            },
+            id: event.id,
+            sum: "",
+            type_name: event.body.type_name(),
+            v: VERSION,
+        });
         let envelope: Envelope<'_> = serde_json::from_str(&open).expect("just written");
         let spans = Spans::of(&open, &envelope);
         let sum = sum(&open, &spans, digest(envelope.data.get()).as_str());
@@ -304,10 +332,15 @@ impl Envelope<'_> {
 /// Returns how many members writing the data back gives.
 fn known_members(body: &Body, admission: Option<&Admission>) -> usize {
     let salt = 1;
-    let admission = admission.map(canonical::write_counted);
-    let parts = [body.write_counted(), admission];
-    let members = |(_, members): &(String, usize)| 1 + members;
-    salt + parts.iter().flatten().map(members).sum::<usize>()
+    let parts = [
+        body.count_members(),
+        admission.map(canonical::count_members),
+    ];
+    salt + parts
+        .iter()
+        .flatten()
+        .map(|members| 1 + members)
+        .sum::<usize>()
 }
 
 /// Where `data` and `sum` stand in a line.

@@ -24,7 +24,6 @@ use serde::Deserialize;
 use super::{AGAINST_THE_PLAN, Attendee};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::ken_dir;
 use crate::git;
 use crate::health::HEALTH_FILE;
 use crate::search::{Answer, Floor, Hit, Portion, Search};
@@ -268,8 +267,7 @@ impl Engine {
 
     /// Returns how many matters the last health report calls urgent.
     fn urgent_matters(&self) -> usize {
-        let read = ken_dir(&self.place).ok();
-        let read = read.and_then(|dir| dir.read(HEALTH_FILE).ok());
+        let read = self.ken.read(HEALTH_FILE).ok();
         let report = read.and_then(|it| serde_json::from_slice::<Report>(&it).ok());
         let insights = report.map(|it| it.insights).unwrap_or_default();
         let urgent = insights

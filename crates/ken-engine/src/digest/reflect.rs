@@ -12,7 +12,7 @@ use super::near::Neighbours;
 use super::staging::Staged;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::{ken_dir, put};
+use crate::files::put;
 
 /// The last report, below `.ken`.
 const REPORT_FILE: &str = ".local/reflect/report.json";
@@ -60,9 +60,9 @@ impl Engine {
         let entries = self.index.list(&Filter::default())?;
         let known: Vec<Known> = entries.iter().map(Known::of).collect();
         let reflection = reflect(&staged, &known);
-        let dir = ken_dir(&self.place)?;
+        let dir = &*self.ken;
         let bytes = serde_json::to_vec_pretty(&reflection).unwrap_or_default();
-        put(&dir, REPORT_FILE, &bytes).map_err(ken_ledger::DiskError::on("write", REPORT_FILE))?;
+        put(dir, REPORT_FILE, &bytes).map_err(ken_ledger::DiskError::on("write", REPORT_FILE))?;
         Ok(reflection)
     }
 }

@@ -14,7 +14,7 @@ use super::{Take, folder};
 use crate::audit::{Audit, Claim};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::{ken_dir, put};
+use crate::files::put;
 
 /// Where claims wait, below `.ken`.
 pub(super) const FOLDER: &str = ".local/staging";
@@ -145,11 +145,11 @@ fn conditions(claim: &Claim) -> Vec<String> {
 impl Engine {
     /// Returns what waits, by memory and name.
     pub fn staged(&self) -> Result<Vec<Staged>, Error> {
-        let dir = ken_dir(&self.place)?;
+        let dir = &*self.ken;
         let mut found = Vec::new();
         for memory in MEMORIES {
             let folder = folder(memory);
-            for name in names(&dir, &folder)? {
+            for name in names(dir, &folder)? {
                 let path = format!("{folder}/{name}");
                 let bytes = dir.read(&path).map_err(DiskError::on("read", &path))?;
                 let staged = serde_json::from_slice(&bytes).map_err(|error| {
@@ -194,9 +194,9 @@ impl Engine {
         let doomed = self.staged_named(wanted)?;
         let mut rejected = self.rejected_ids()?;
         rejected.extend(doomed.iter().map(|it| it.id.clone()));
-        let dir = ken_dir(&self.place)?;
+        let dir = &*self.ken;
         let bytes = serde_json::to_vec(&rejected).unwrap_or_default();
-        put(&dir, REJECTED_FILE, &bytes).map_err(DiskError::on("write", REJECTED_FILE))?;
+        put(dir, REJECTED_FILE, &bytes).map_err(DiskError::on("write", REJECTED_FILE))?;
         for staged in &doomed {
             self.drop_staged(staged)?;
         }
@@ -204,10 +204,10 @@ impl Engine {
     }
 
     pub(super) fn staged_ids(&self) -> Result<BTreeSet<String>, Error> {
-        let dir = ken_dir(&self.place)?;
+        let dir = &*self.ken;
         let mut found = BTreeSet::new();
         for memory in MEMORIES {
-            let names = names(&dir, &folder(memory))?;
+            let names = names(dir, &folder(memory))?;
             found.extend(
                 names
                     .into_iter()
@@ -218,22 +218,22 @@ impl Engine {
     }
 
     pub(super) fn rejected_ids(&self) -> Result<BTreeSet<String>, Error> {
-        let dir = ken_dir(&self.place)?;
-        let text = crate::files::read_text(&dir, REJECTED_FILE)?;
+        let dir = &*self.ken;
+        let text = crate::files::read_text(dir, REJECTED_FILE)?;
         Ok(text
             .and_then(|it| serde_json::from_str(&it).ok())
             .unwrap_or_default())
     }
 
     pub(super) fn put_staged(&self, staged: &Staged) -> Result<(), Error> {
-        let dir = ken_dir(&self.place)?;
+        let dir = &*self.ken;
         let path = path_of(staged);
         let bytes = serde_json::to_vec_pretty(staged).unwrap_or_default();
-        Ok(put(&dir, &path, &bytes).map_err(DiskError::on("write", &path))?)
+        Ok(put(dir, &path, &bytes).map_err(DiskError::on("write", &path))?)
     }
 
     pub(super) fn drop_staged(&self, staged: &Staged) -> Result<(), Error> {
-        let dir = ken_dir(&self.place)?;
+        let dir = &*self.ken;
         let path = path_of(staged);
         match dir.remove(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

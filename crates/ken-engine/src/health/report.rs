@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::{ken_dir, put};
+use crate::files::put;
 use crate::maintenance::Maintenance;
 use crate::notice::Notice;
 
@@ -104,8 +104,7 @@ impl Engine {
     }
 
     fn is_told(&self, state: &str) -> bool {
-        let dir = ken_dir(&self.place);
-        let read = dir.ok().and_then(|dir| dir.read(HEALTH_FILE).ok());
+        let read = self.ken.read(HEALTH_FILE).ok();
         let written = read.and_then(|it| serde_json::from_slice::<Written>(&it).ok());
         written.is_some_and(|it| it.state == state)
     }
@@ -135,7 +134,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let mut text = serde_json::to_string_pretty(object).expect("reports are plain data");
         text.push('\n');
-        let dir = ken_dir(&self.place)?;
-        Ok(put(&dir, path, text.as_bytes()).map_err(DiskError::on("write", path))?)
+        let dir = &*self.ken;
+        Ok(put(dir, path, text.as_bytes()).map_err(DiskError::on("write", path))?)
     }
 }

@@ -16,7 +16,6 @@ use serde::Serialize;
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::ken_dir;
 
 /// Where a proposal lies, below `.ken/`.
 pub const PROPOSAL_FILE: &str = ".local/review/proposal.json";
@@ -96,7 +95,7 @@ impl Engine {
 
     /// A proposal that no limit stands behind any more would mislead.
     fn withdraw_proposal(&self) -> Result<(), Error> {
-        let removed = ken_dir(&self.place)?.remove(PROPOSAL_FILE);
+        let removed = self.ken.remove(PROPOSAL_FILE);
         match removed {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => Ok(other.map_err(DiskError::on("remove", PROPOSAL_FILE))?),

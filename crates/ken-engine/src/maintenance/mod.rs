@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::ken_dir;
 use crate::notice::Notice;
 use crate::runs::closing_lock;
 
@@ -155,8 +154,7 @@ impl Engine {
 
     /// Returns what is remembered here; what cannot be read is forgotten.
     fn memory(&self) -> Memory {
-        let dir = ken_dir(&self.place);
-        let read = dir.ok().and_then(|dir| dir.read(MEMORY_FILE).ok());
+        let read = self.ken.read(MEMORY_FILE).ok();
         let read = read.and_then(|it| serde_json::from_slice(&it).ok());
         read.unwrap_or_default()
     }

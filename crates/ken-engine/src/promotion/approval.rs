@@ -20,7 +20,7 @@ use ken_ledger::{Dir as _, DiskError};
 use super::signers::{NAMESPACE, SIGNERS_FILE, SignatureError, Signers};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::{ken_dir, put, read_text};
+use crate::files::{put, read_text};
 use crate::notice::Notice;
 use crate::verify::{Finding, Level};
 
@@ -89,11 +89,11 @@ impl Engine {
     /// Writes the artifact of an entry and returns where it lies, below the root.
     pub fn write_artifact(&self, entry: &Entry) -> Result<String, Error> {
         let artifact = Artifact::of(entry).ok_or(Refusal::NoContent(entry.id))?;
-        let dir = ken_dir(&self.place)?;
+        let dir = &*self.ken;
         let path = artifact_path(entry.id);
         let made = dir.create_dirs(PROMOTIONS_DIR);
         made.map_err(DiskError::on("create", PROMOTIONS_DIR))?;
-        put(&dir, &path, &artifact.bytes()).map_err(DiskError::on("write", &path))?;
+        put(dir, &path, &artifact.bytes()).map_err(DiskError::on("write", &path))?;
         Ok(format!("{KEN_DIR}/{path}"))
     }
 
@@ -131,7 +131,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let read = match given {
             Some(bytes) => Some(bytes),
-            None => read_text(&ken_dir(&self.place)?, &artifact_path(id))?.map(String::into_bytes),
+            None => read_text(&*self.ken, &artifact_path(id))?.map(String::into_bytes),
         };
         match read {
             Some(bytes) if bytes != artifact.bytes() => Err(Error::OtherArtifact(id)),

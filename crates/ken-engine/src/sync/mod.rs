@@ -10,6 +10,7 @@ mod scan;
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 
 use ken_core::actor::Actor;
 use ken_core::decide::{self, Draft, Refusal};
@@ -26,7 +27,7 @@ use tracing::field::Empty;
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::{ENTRIES_DIR, Machine, Seen, ken_dir, put};
+use crate::files::{ENTRIES_DIR, Machine, Seen, put};
 use crate::git::{self, Author, Authorship};
 use crate::notice::{Edit, Notice};
 use crate::view::document::{self, MachineLines, Reading};
@@ -114,7 +115,7 @@ impl Engine {
             self.notices.push(Notice::Waiting { why });
             return Ok(Vec::new());
         }
-        let dir = ken_dir(&self.place)?;
+        let dir = Arc::clone(&self.ken);
         let mut scan = self.scan(&dir)?;
         let _alone;
         if scan.found_work() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ken_core::event::Recorded;
 use ken_core::store::Store;
-use ken_index::Index;
+use ken_index::{Appended, Index};
 use ken_testkit::any_event::{History, STEPS_LIGHT, any_histories};
 use ken_testkit::laws::{self, Share};
 use proptest::prelude::*;
@@ -16,6 +16,11 @@ use crate::branch::Branch;
 enum Step {
     /// Some copies appear in a segment, which may be new.
     Append {
+        segment: u8,
+        take: usize,
+    },
+    /// The same by a writer, who tells the index what it appended.
+    Write {
         segment: u8,
         take: usize,
     },
@@ -41,7 +46,8 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let segment = 0..4_u8;
     let step = prop_oneof![
-        4 => (segment.clone(), 1..12_usize).prop_map(|(segment, take)| Step::Append { segment, take }),
+        3 => (segment.clone(), 1..12_usize).prop_map(|(segment, take)| Step::Append { segment, take }),
+        2 => (segment.clone(), 1..6_usize).prop_map(|(segment, take)| Step::Write { segment, take }),
         2 => (segment.clone(), any::<usize>(), 0..12_usize)
             .prop_map(|(segment, from, take)| Step::Replace { segment, from, take }),
         1 => segment.clone().prop_map(|segment| Step::Remove { segment }),
@@ -66,16 +72,33 @@ impl Player<'_> {
         self.copies.split_off(at)
     }
 
-    fn play(&mut self, step: &Step) {
+    /// Appends some copies to a segment; returns what its writer would tell.
+    fn append(&mut self, name: &str, take: usize) -> Appended {
+        let events = self.next(take);
+        let file = self.branch.files.get(name);
+        let before = file.map_or(0, |file| file.text.len());
+        if file.is_some() {
+            self.branch.append(name, &events);
+        } else {
+            self.branch.put(name, &events);
+        }
+        let stat = self.branch.listing().into_iter().find(|it| it.name == name);
+        Appended {
+            stat: stat.unwrap(),
+            before: before as u64,
+            text: self.branch.files[name].text[before..].to_vec(),
+            events,
+        }
+    }
+
+    /// Changes the segments; returns what a writer tells the index of it.
+    fn play(&mut self, step: &Step) -> Option<Appended> {
         match step {
             Step::Append { segment, take } => {
-                let name = segment.to_string();
-                let copies = self.next(*take);
-                if self.branch.files.contains_key(&name) {
-                    self.branch.append(&name, &copies);
-                } else {
-                    self.branch.put(&name, &copies);
-                }
+                self.append(&segment.to_string(), *take);
+            }
+            Step::Write { segment, take } => {
+                return Some(self.append(&segment.to_string(), *take));
             }
             Step::Replace {
                 segment,
@@ -104,6 +127,7 @@ impl Player<'_> {
             Step::Remember => self.branch.blanked.clone_from(&self.history.remembered),
             Step::Forget => self.branch.blanked.clear(),
         }
+        None
     }
 }
 
@@ -115,7 +139,15 @@ fn check(history: &History, seed: u64, steps: &[Step]) -> Result<(), TestCaseErr
         branch: Branch::default(),
     };
     for step in steps {
-        player.play(step);
+        let told = player.play(step).map(|it| vec![it]);
+        if let Some(appended) = told
+            && index
+                .append(appended, &player.branch.blanked)
+                .unwrap()
+                .is_some()
+        {
+            prop_assert_eq!(index.state().unwrap(), player.branch.folded());
+        }
         player.branch.refresh(&mut index).unwrap();
         prop_assert_eq!(index.state().unwrap(), player.branch.folded());
     }
