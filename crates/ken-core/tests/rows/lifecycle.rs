@@ -5,7 +5,7 @@ use ken_core::decide::{self, Draft, Refusal};
 use ken_core::entry::Entry;
 use ken_core::event::{
     AdmissionVerdict, ArchiveReason, Archived, BlankReason, Body, Channel, ConfigChanged,
-    EVENT_TYPES, EventBlanked, MergeStrategy, Merged, Overlay, Provenance, QuarantineLifted,
+    EVENT_TYPES, Event, EventBlanked, MergeStrategy, Merged, Overlay, Provenance, QuarantineLifted,
     Recorded, Relation, RetractReason, RunEffects, StatusChanged, Subject, Switch,
 };
 use ken_core::facts::Validity;
@@ -246,6 +246,52 @@ fn evt_01_evt_04_the_lines_alone_give_the_state_back() {
     let tallies = &after.entries[&id].tallies;
     assert_eq!((tallies.shown, tallies.blind), (2, 1));
     assert_eq!(tallies.days.values().next().unwrap().alpha_milli, 1500);
+}
+
+/// Closing a run touches hundreds of entries: folding each again would be felt.
+#[test]
+fn evt_04_an_entry_takes_in_what_only_adds_up_and_nothing_else() {
+    let (mut stage, id) = learned();
+    let other = stage.add(Kind::Learning, "The queue drains before a deploy.");
+    let effects = |entries: &[EntryId]| {
+        let effect = |id: &EntryId| json!({"entry": id, "alpha_milli": 1500, "beta_milli": 0, "shown": 2, "blind": 1});
+        let effects = entries
+            .iter()
+            .map(|id| serde_json::from_value(effect(id)).unwrap());
+        Body::RunEffects(RunEffects {
+            run: "run-1".to_owned(),
+            effects: effects.collect(),
+        })
+    };
+    let draft = |entries: &[EntryId]| Draft {
+        about: entries.iter().map(|id| (*id).into()).collect(),
+        body: effects(entries),
+    };
+    let before = stage.entry(id);
+    let alone = stage.write(draft(&[id]));
+    let first = stage.write(draft(&[id, other]));
+    stage.later("2026-11-20T10:00:00Z");
+    let second = stage.write(draft(&[id, other]));
+    let own = stage.fresh();
+    let held = stage.write_as(own, draft(&[id]), AdmissionVerdict::Quarantined);
+    let unheard_of = Event {
+        unknown_fields: 1,
+        ..stage.event(alone)
+    };
+    let [alone, first, second, held] = [alone, first, second, held].map(|id| stage.event(id));
+    let takes = |taken: &[&Event]| {
+        let mut entry = before.clone();
+        let took: Vec<bool> = taken.iter().map(|event| entry.absorb(event)).collect();
+        took
+    };
+    assert_eq!(takes(&[&alone, &first, &second]), [true, true, true]);
+    let yes_no = [true, false];
+    assert_eq!(takes(&[&second, &first]), yes_no, "days must come in order");
+    assert_eq!(takes(&[&second, &alone]), [true, true], "but of pairs only");
+    assert_eq!(takes(&[&alone, &held]), yes_no, "it is not believed yet");
+    assert_eq!(takes(&[&alone, &unheard_of]), yes_no, "it may say more");
+    let confirmed = stage.found(id, Provenance::Independent, "2026-11-20");
+    assert_eq!(takes(&[&alone, &stage.event(confirmed)]), yes_no);
 }
 
 #[test]
