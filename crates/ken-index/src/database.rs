@@ -266,9 +266,25 @@ fn connect(place: &Place) -> Result<Connection, IndexError> {
     // because a blanked secret must not stay in a free page.
     db.execute_batch("PRAGMA synchronous = OFF; PRAGMA secure_delete = ON;")?;
     // Reading through a map saves a search a system call a page. In memory there is nothing to map.
-    db.execute_batch(&format!("PRAGMA mmap_size = {MAPPED_BYTES_MAX}"))?;
+    map(&db, MAPPED_BYTES_MAX)?;
     db.set_prepared_statement_cache_capacity(64);
     Ok(db)
+}
+
+/// Reads the first `bytes` of the file through a map from now on.
+fn map(db: &Connection, bytes: i64) -> Result<(), IndexError> {
+    Ok(db.execute_batch(&format!("PRAGMA mmap_size = {bytes}"))?)
+}
+
+/// Does `load`, which passes over the whole file, without mapping it: what is mapped counts as memory of the process.
+pub(crate) fn unmapped<T, E: From<IndexError>>(
+    db: &Connection,
+    load: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    map(db, 0)?;
+    let loaded = load();
+    map(db, MAPPED_BYTES_MAX)?;
+    loaded
 }
 
 fn create(db: &mut Connection) -> Result<(), IndexError> {

@@ -11,6 +11,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::bulk;
 use crate::change::{self, Change, Made, Unmade};
+use crate::database;
 use crate::error::{IndexError, RefreshError};
 use crate::index::Index;
 use crate::recent::Recent;
@@ -189,7 +190,7 @@ impl Index {
             Ok(report) => report,
             Err(reason) => Refreshed {
                 rebuilt: Some(reason),
-                ..bulk::fill(&tx, &listing, blanked, read)?
+                ..database::unmapped(&tx, || bulk::fill(&tx, &listing, blanked, read))?
             },
         };
         rows::write_meta(&tx, rows::META_IN_STEP, &in_step)?;
