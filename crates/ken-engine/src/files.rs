@@ -406,13 +406,13 @@ impl Engine {
         if blanked.is_empty() && !self.index.any_blank()? {
             return Ok(Vec::new());
         }
-        let dir = Arc::clone(&self.ken);
+        let dir = &*self.ken;
         let listing = dir
             .list(ENTRIES_DIR)
             .map_err(DiskError::on("list", ENTRIES_DIR))?;
         let mut quoting = Vec::new();
         for (name, _) in listing {
-            let text = read_text(&*dir, &format!("{ENTRIES_DIR}/{name}"))?.unwrap_or_default();
+            let text = read_text(dir, &format!("{ENTRIES_DIR}/{name}"))?.unwrap_or_default();
             let reading = document::read(&text).ok();
             let rests_on =
                 |reading: &Reading| reading.revision.iter().any(|id| blanked.contains(id));
