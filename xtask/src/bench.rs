@@ -27,9 +27,8 @@ mod words;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::repository::{Finding, Repository};
+use crate::repository::{Finding, Repository, cargo};
 use fixture::said;
 use report::Report;
 
@@ -239,8 +238,7 @@ impl Bench {
 
 /// Starts the same command again, built for release.
 fn in_release(repository: &Repository, name: &str, args: &[&str]) -> Result<(), String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
+    let status = cargo(repository.root())
         .args([
             "run",
             "--quiet",
@@ -253,7 +251,6 @@ fn in_release(repository: &Repository, name: &str, args: &[&str]) -> Result<(), 
         ])
         .args(["bench", name])
         .args(args)
-        .current_dir(repository.root())
         .status()
         .map_err(said("cannot start cargo"))?;
     if status.success() {

@@ -3,12 +3,11 @@
 //! Counted with the build CI has anyway, on a ledger that is the same everywhere: a figure that no busy hour moves.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::bench::fixture::{self, Cut, said};
 use crate::bench::hook::{forget_conversations, hook};
 use crate::bench::instructions::Counted;
-use crate::repository::{Finding, Repository};
+use crate::repository::{Finding, Repository, cargo};
 
 const FIGURES: &str = "xtask/hook-cost.txt";
 const USAGE: &str = "usage: cargo xtask hook-cost --check | --write";
@@ -117,10 +116,9 @@ fn build(repository: &Repository) -> Result<(PathBuf, PathBuf), String> {
         .ancestors()
         .nth(2)
         .ok_or("the program lies in no build folder")?;
-    let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let built = cargo(repository.root())
         .args(["test", "--no-run", "--quiet", "--workspace", "--target-dir"])
         .arg(target)
-        .current_dir(repository.root())
         .status()
         .map_err(said("cannot start cargo"))?;
     if !built.success() {

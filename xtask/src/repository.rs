@@ -32,6 +32,22 @@ impl fmt::Display for Finding {
     }
 }
 
+/// Returns cargo, to be run at `root` without the variables it sets for what it runs itself.
+///
+/// A build script that reads one of them is run again when it differs, and what depends on its
+/// crate is built again: a chore would undo the build before it.
+pub(crate) fn cargo(root: &Path) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_MANIFEST_") || text.starts_with("CARGO_PKG_") {
+            cargo.env_remove(&name);
+        }
+    }
+    cargo.current_dir(root);
+    cargo
+}
+
 /// A checkout of Ken.
 #[derive(Debug)]
 pub(crate) struct Repository {

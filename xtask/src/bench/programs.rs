@@ -1,10 +1,10 @@
 //! The programs that are timed from start to exit.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use super::Bench;
 use super::fixture::said;
+use crate::repository::cargo;
 
 /// `ken`, and a program that prints a line and nothing else.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct Programs {
 impl Programs {
     /// Builds both as they are released.
     pub(crate) fn build(bench: &Bench) -> Result<Self, String> {
-        let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        let built = cargo(&bench.root)
             .args([
                 "build",
                 "--quiet",
@@ -28,7 +28,6 @@ impl Programs {
             ])
             .arg("--target-dir")
             .arg(&bench.target)
-            .current_dir(&bench.root)
             .output()
             .map_err(said("cannot start cargo"))?;
         if !built.status.success() {
