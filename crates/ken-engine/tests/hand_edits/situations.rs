@@ -1,211 +1,12 @@
-//! What people do to entry files by hand, alone and between clones: exactly the right event once,
-//! by the right author, in every clone, or none.
+//! The situations people bring about, one by one: the table of what becomes of an edit.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use ken_core::content::Content;
-use ken_core::decide::Proposal;
-use ken_core::entry::Entry;
-use ken_core::event::{Channel, Origin, RetractReason, Retracted};
+use ken_core::event::{Channel, RetractReason, Retracted};
 use ken_core::id::EntryId;
-use ken_core::kind::Kind;
-use ken_engine::notice::Notice;
 use ken_engine::sync::BulkDeletion;
 use ken_engine::verify::Scope;
-use ken_engine::world::FixedWorld;
-use ken_engine::{Engine, Error, GitEnv, init};
+use ken_engine::{Error, GitEnv, init};
 
-const NOTHING: [&str; 0] = [];
-
-/// A clone of one person.
-struct Desk {
-    root: PathBuf,
-    email: &'static str,
-    seed: u64,
-}
-
-impl Desk {
-    fn git(&self, args: &[&str]) -> String {
-        let (fine, text) = self.try_git(args);
-        assert!(fine, "git {args:?}: {text}");
-        text
-    }
-
-    fn try_git(&self, args: &[&str]) -> (bool, String) {
-        let date = "2026-11-15T12:00:00Z";
-        let out = Command::new("git")
-            .arg("-C")
-            .arg(&self.root)
-            .args([
-                "-c",
-                "commit.gpgsign=false",
-                "-c",
-                "protocol.file.allow=always",
-            ])
-            .args(args)
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_AUTHOR_DATE", date)
-            .env("GIT_COMMITTER_DATE", date)
-            .env("GIT_EDITOR", "true")
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&out.stdout) + String::from_utf8_lossy(&out.stderr);
-        (out.status.success(), text.into_owned())
-    }
-
-    fn engine(&mut self) -> Engine {
-        self.seed += 1;
-        let now = format!("2026-11-15T11:{:02}:00Z", self.seed % 60)
-            .parse()
-            .unwrap();
-        let world = FixedWorld::new(now, self.seed * 1000 + self.email.len() as u64);
-        Engine::open(&self.root, &GitEnv::default(), None, Box::new(world)).unwrap()
-    }
-
-    fn add(&mut self, statement: &str) -> EntryId {
-        let mut engine = self.engine();
-        let (by, now) = (engine.actor(), engine.now());
-        let evidence: ken_core::citation::Evidence = "commit:3fce3b5".parse().unwrap();
-        let proposal = Proposal::new(
-            Kind::Learning,
-            Content::new(statement.parse().unwrap()),
-            vec![evidence.cite(&by, now)],
-            Origin::Human,
-        );
-        engine.add(proposal, &by).unwrap().id
-    }
-
-    /// Syncs; returns what was absorbed as `edit by`, in order.
-    fn sync(&mut self) -> Vec<String> {
-        let mut engine = self.engine();
-        engine.sync(BulkDeletion::Ask).unwrap();
-        absorbed(&mut engine)
-    }
-
-    fn entry(&mut self, id: EntryId) -> Entry {
-        self.engine().entry(id).unwrap()
-    }
-
-    fn statement(&mut self, id: EntryId) -> String {
-        self.entry(id).content.unwrap().statement.to_string()
-    }
-
-    fn events(&mut self, id: EntryId) -> Vec<String> {
-        let history = self.engine().history(id).unwrap();
-        history
-            .iter()
-            .map(|it| format!("{} {}", it.event.body.type_name(), it.event.by))
-            .collect()
-    }
-
-    fn line(&mut self, id: EntryId, place: usize) -> String {
-        self.engine().history(id).unwrap()[place].line().to_owned()
-    }
-
-    fn file(&mut self, id: EntryId) -> PathBuf {
-        let name = self.entry(id).file_name().unwrap();
-        self.root.join(".ken/entries").join(name)
-    }
-
-    fn text(&mut self, id: EntryId) -> String {
-        std::fs::read_to_string(self.file(id)).unwrap()
-    }
-
-    /// Replaces text in the body, or in the frontmatter if the body has no such text.
-    fn replace(&mut self, id: EntryId, from: &str, to: &str) {
-        let text = self.text(id);
-        let (front, body) = text.split_at(text.rfind("---\n").unwrap());
-        let edited = if body.contains(from) {
-            front.to_owned() + &body.replace(from, to)
-        } else {
-            text.replace(from, to)
-        };
-        assert_ne!(edited, text, "`{from}` is not in the file");
-        std::fs::write(self.file(id), edited).unwrap();
-    }
-
-    fn commit_all(&self, message: &str) {
-        self.git(&["add", "-A"]);
-        self.git(&["commit", "-qm", message]);
-    }
-
-    fn commit_only(&self, path: &str) {
-        self.git(&["add", path]);
-        self.git(&["commit", "-qm", "a part"]);
-    }
-
-    fn push(&self) {
-        self.git(&["push", "-q", "origin", "HEAD:main"]);
-    }
-
-    fn pull(&self) {
-        self.git(&["pull", "-q", "--no-rebase", "--no-edit", "origin", "main"]);
-    }
-}
-
-fn absorbed(engine: &mut Engine) -> Vec<String> {
-    let edits = engine
-        .take_notices()
-        .into_iter()
-        .filter_map(|notice| match notice {
-            Notice::Absorbed { edit, by, .. } => Some(format!("{edit:?} {by}")),
-            Notice::Ledger(_)
-            | Notice::LeftAlone { .. }
-            | Notice::Waiting { .. }
-            | Notice::ManyFilesGone { .. }
-            | Notice::Scrubbed { .. }
-            | Notice::ScrubWaits { .. }
-            | Notice::IndexRebuilt
-            | Notice::ModelMissing { .. }
-            | Notice::ActionRequired { .. }
-            | Notice::Maintained { .. }
-            | Notice::MaintenanceFailed { .. }
-            | Notice::SignersNotCommitted => None,
-        });
-    edits.collect()
-}
-
-fn desk(at: &Path, email: &'static str) -> Desk {
-    let desk = Desk {
-        root: at.to_owned(),
-        email,
-        seed: 0,
-    };
-    desk.git(&["config", "user.email", email]);
-    desk.git(&["config", "user.name", email]);
-    desk
-}
-
-/// A remote, Ada's clone with one committed and pushed entry, and Bob's clone of it.
-struct Office {
-    dir: tempfile::TempDir,
-    ada: Desk,
-    bob: Desk,
-    id: EntryId,
-}
-
-fn office() -> Office {
-    let dir = tempfile::tempdir().unwrap();
-    let top = Desk {
-        root: dir.path().to_owned(),
-        email: "",
-        seed: 0,
-    };
-    top.git(&["init", "-q", "--bare", "-b", "main", "remote"]);
-    top.git(&["clone", "-q", "remote", "ada"]);
-    let mut ada = desk(&dir.path().join("ada"), "ada@x.org");
-    ada.git(&["switch", "-qc", "main"]);
-    init::init(&ada.root, &GitEnv::default()).unwrap();
-    let id = ada.add("Charging twice is safe");
-    ada.commit_all("knowledge");
-    ada.push();
-    top.git(&["clone", "-q", "remote", "bob"]);
-    let bob = desk(&dir.path().join("bob"), "bob@x.org");
-    Office { dir, ada, bob, id }
-}
+use crate::desk::{Desk, NOTHING, Office, absorbed, desk, office};
 
 #[test]
 fn an_uncommitted_rewording_becomes_one_event_of_the_person_here() {
@@ -425,11 +226,7 @@ fn a_fresh_clone_without_views_retracts_nothing() {
     let ids = [ada.add("One"), ada.add("Two"), ada.add("Three")];
     ada.commit_only(".ken/semantic");
     ada.push();
-    let top = Desk {
-        root: dir.path().to_owned(),
-        email: "",
-        seed: 0,
-    };
+    let top = Desk::at(dir.path(), "");
     top.git(&["clone", "-q", "remote", "eve"]);
     let mut eve = desk(&dir.path().join("eve"), "eve@x.org");
     assert_eq!(eve.sync(), NOTHING);
@@ -594,11 +391,7 @@ fn a_secret_in_an_edit_is_left_in_the_file_and_fails_verify() {
 fn outside_git_edits_belong_to_whoever_runs_ken() {
     let dir = tempfile::tempdir().unwrap();
     init::init(dir.path(), &GitEnv::default()).unwrap();
-    let mut desk = Desk {
-        root: dir.path().to_owned(),
-        email: "",
-        seed: 0,
-    };
+    let mut desk = Desk::at(dir.path(), "");
     let id = desk.add("Charging twice is safe");
     desk.replace(id, "is safe", "is safe with a key");
     assert_eq!(desk.sync(), ["Reworded human:unknown"]);

@@ -1,0 +1,363 @@
+//! What happens beside an edit: whose it is, when it is taken in, and what is told.
+
+use std::fs;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use ken_core::anchor::Anchor;
+use ken_core::decide::Proposal;
+use ken_core::event::BlankReason;
+use ken_core::id::{EntryId, EventId};
+use ken_core::kind::Kind;
+use ken_core::time::Timestamp;
+use ken_engine::notice::Notice;
+use ken_engine::sync::{BulkDeletion, DELETIONS_MAX};
+use ken_engine::{Engine, Error, GitEnv, init};
+use ken_ledger::disk::Wait;
+use ken_ledger::{Dir as _, RealDir};
+
+use crate::desk::{Desk, NOTHING, Office, absorbed, office, proposal};
+
+/// Asks for something to be written; returns what was told beside it.
+fn write_something(desk: &mut Desk) -> Vec<Notice> {
+    let mut engine = desk.engine();
+    let proposal = proposal("Refunds take two days", &engine);
+    let by = engine.actor();
+    engine.add(proposal, &by).unwrap();
+    engine.take_notices()
+}
+
+/// Blanks the event that proposed an entry.
+fn blank(desk: &mut Desk, id: EntryId) {
+    let mut engine = desk.engine();
+    let event = engine.history(id).unwrap()[0].event.id.to_string();
+    let by = engine.actor();
+    engine.blank(&event, BlankReason::Secret, &by).unwrap();
+}
+
+/// Returns how many files were told to be gone at once.
+fn told_many(told: &[Notice]) -> Option<usize> {
+    told.iter().find_map(|notice| {
+        if let Notice::ManyFilesGone { files } = notice {
+            Some(files.len())
+        } else {
+            None
+        }
+    })
+}
+
+/// Returns whether a segment in the tree shows `text`.
+fn is_in_a_segment(desk: &Desk, text: &str) -> bool {
+    let folder = desk.root.join(".ken/semantic/v1");
+    let files = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
+    let mut segments = files.filter(|path| path.extension().is_some_and(|it| it == "jsonl"));
+    segments.any(|path| fs::read_to_string(path).unwrap().contains(text))
+}
+
+#[test]
+fn an_edit_of_a_file_somebody_else_committed_is_of_the_person_here() {
+    let Office {
+        mut bob,
+        id,
+        dir: _dir,
+        ..
+    } = office();
+    bob.replace(id, "is safe", "is safe with a key");
+    assert_eq!(bob.sync(), ["Reworded human:bob@x.org"]);
+}
+
+#[test]
+fn whoever_writes_takes_in_edits_first() {
+    let Office {
+        mut ada,
+        id,
+        dir: _dir,
+        ..
+    } = office();
+    ada.replace(id, "is safe", "is safe with a key");
+    write_something(&mut ada);
+    assert_eq!(ada.statement(id), "Charging twice is safe with a key");
+}
+
+#[test]
+fn whoever_writes_blanks_what_came_back_first() {
+    let Office {
+        mut ada,
+        id,
+        dir: _dir,
+        ..
+    } = office();
+    let before = ada.git(&["rev-parse", "HEAD"]);
+    blank(&mut ada, id);
+    assert!(!is_in_a_segment(&ada, "Charging twice"));
+    ada.git(&["checkout", "-q", before.trim(), "--", ".ken/semantic"]);
+    assert!(is_in_a_segment(&ada, "Charging twice"));
+    let told = write_something(&mut ada);
+    assert!(told.contains(&Notice::Scrubbed { events: 1 }), "{told:?}");
+    assert!(!is_in_a_segment(&ada, "Charging twice"));
+}
+
+#[test]
+fn whoever_writes_is_told_when_many_files_are_gone() {
+    let Office {
+        mut ada, dir: _dir, ..
+    } = office();
+    let many = 0..=DELETIONS_MAX;
+    let ids: Vec<EntryId> = many.map(|n| ada.add(&format!("Lesson {n}"))).collect();
+    assert_eq!(told_many(&write_something(&mut ada)), None);
+    ada.commit_all("some more");
+    for id in &ids {
+        fs::remove_file(ada.file(*id)).unwrap();
+    }
+    assert_eq!(told_many(&write_something(&mut ada)), Some(ids.len()));
+    assert!(ids.iter().all(|id| ada.entry(*id).is_live()));
+}
+
+#[test]
+fn a_file_that_is_no_entry_is_left_alone_and_named() {
+    let Office {
+        mut ada, dir: _dir, ..
+    } = office();
+    fs::write(ada.root.join(".ken/entries/notes.md"), "My notes.\n").unwrap();
+    let mut engine = ada.engine();
+    engine.sync(BulkDeletion::Ask).unwrap();
+    let told = engine.take_notices();
+    let named = |it: &Notice| matches!(it, Notice::LeftAlone { file, .. } if file == "notes.md");
+    assert!(told.iter().any(named), "{told:?}");
+}
+
+#[test]
+fn what_a_file_says_of_ken_s_own_lines_is_put_right_and_confirms_nothing() {
+    let Office {
+        mut ada,
+        id,
+        dir: _dir,
+        ..
+    } = office();
+    let rendered = ada.text(id);
+    ada.replace(id, "provenance: ", "provenance: 9");
+    assert_eq!(ada.sync(), NOTHING);
+    assert_eq!(ada.text(id), rendered);
+}
+
+#[test]
+fn confirming_by_hand_keeps_the_sources_a_file_shows() {
+    let Office {
+        mut ada,
+        id,
+        dir: _dir,
+        ..
+    } = office();
+    let mut engine = ada.engine();
+    let by = engine.actor();
+    let evidence = "commit:77aa001".parse().unwrap();
+    engine.cite(id, evidence, &by).unwrap();
+    drop(engine);
+    assert!(!ada.text(id).contains("77aa001"));
+    let before = ada.entry(id).confirmation.last.unwrap();
+    ada.replace(
+        id,
+        &format!("lastConfirmed: {before}"),
+        "lastConfirmed: 2026-11-16",
+    );
+    assert_eq!(ada.sync(), ["Confirmed human:ada@x.org"]);
+    let text = ada.text(id);
+    assert!(text.contains("lastConfirmed: 2026-11-16") && !text.contains("77aa001"));
+}
+
+#[test]
+fn a_sync_says_how_many_files_it_rendered() {
+    let Office {
+        mut ada,
+        mut bob,
+        id,
+        dir: _dir,
+    } = office();
+    let other = ada.add("Refunds take two days");
+    ada.commit_only(".ken/semantic");
+    ada.push();
+    bob.sync();
+    bob.pull();
+    let mut engine = bob.engine();
+    assert_eq!(engine.sync(BulkDeletion::Ask).unwrap().rendered, 1);
+    assert_eq!(absorbed(&mut engine), NOTHING);
+    drop(engine);
+    assert!(bob.file(other).exists() && bob.file(id).exists());
+    let mut engine = bob.engine();
+    assert_eq!(engine.sync(BulkDeletion::Ask).unwrap().rendered, 0);
+}
+
+#[test]
+fn deleting_the_file_of_an_archived_entry_counts_in_a_clone_that_never_looked() {
+    let Office {
+        mut ada,
+        mut bob,
+        id,
+        dir: _dir,
+    } = office();
+    let mut engine = ada.engine();
+    let by = engine.actor();
+    engine.archive(id, &by).unwrap();
+    drop(engine);
+    ada.commit_all("laid aside");
+    fs::remove_file(ada.file(id)).unwrap();
+    ada.commit_all("gone");
+    ada.push();
+    bob.pull();
+    assert_eq!(bob.sync(), ["Deleted human:ada@x.org"]);
+}
+
+#[test]
+fn outside_git_a_file_under_another_name_is_not_missing_either() {
+    let dir = tempfile::tempdir().unwrap();
+    init::init(dir.path(), &GitEnv::default()).unwrap();
+    let mut desk = Desk::at(dir.path(), "");
+    let id = desk.add("Charging twice is safe");
+    desk.sync();
+    let path = desk.file(id);
+    fs::rename(&path, path.with_file_name("my-favourite.md")).unwrap();
+    assert_eq!(desk.sync(), NOTHING);
+    assert!(desk.entry(id).is_live());
+}
+
+#[test]
+fn many_files_gone_in_one_commit_ask_first() {
+    let Office {
+        mut ada,
+        mut bob,
+        dir: _dir,
+        ..
+    } = office();
+    let many = 0..=DELETIONS_MAX;
+    let ids: Vec<EntryId> = many.map(|n| ada.add(&format!("Lesson {n}"))).collect();
+    ada.commit_all("some more");
+    ada.push();
+    bob.pull();
+    assert_eq!(bob.sync(), NOTHING);
+    for id in &ids {
+        fs::remove_file(ada.file(*id)).unwrap();
+    }
+    ada.commit_all("all gone");
+    ada.push();
+    bob.pull();
+    let asked = bob.engine().sync(BulkDeletion::Ask);
+    assert!(matches!(asked, Err(Error::BulkLoss { count, .. }) if count == ids.len()));
+    let mut engine = bob.engine();
+    engine.sync(BulkDeletion::Meant).unwrap();
+    let each = vec!["Deleted human:ada@x.org"; ids.len()];
+    assert_eq!(absorbed(&mut engine), each);
+}
+
+#[test]
+fn an_edit_of_a_wording_that_is_not_all_here_waits() {
+    let unknown = EventId::new(Timestamp::default(), 7);
+    for lacking in [format!(", \"{unknown}\"]"), "[]".to_owned()] {
+        let Office {
+            mut ada,
+            id,
+            dir: _dir,
+            ..
+        } = office();
+        let text = ada.text(id);
+        let line = text.lines().find(|it| it.starts_with("revision: "));
+        let shown = line.unwrap();
+        let edited = match lacking.as_str() {
+            "[]" => "revision: []".to_owned(),
+            more => shown.replace(']', more),
+        };
+        let text = text.replace(shown, &edited);
+        let text = text.replace("\nCharging twice is safe\n", "\nCharging is safe\n");
+        fs::write(ada.file(id), &text).unwrap();
+        assert_eq!(ada.sync(), NOTHING);
+        assert_eq!(ada.text(id), text, "it must not be rendered away");
+    }
+}
+
+/// Adds what people want of a commit, by a person.
+fn add_norm(desk: &mut Desk) -> EntryId {
+    let mut engine = desk.engine();
+    let by = engine.actor();
+    let norm = Proposal {
+        kind: Kind::CommitNorm,
+        ..proposal("Commits are small", &engine)
+    };
+    engine.add(norm, &by).unwrap().id
+}
+
+#[test]
+fn an_agent_does_not_take_in_an_edit_of_a_norm_that_it_may_have_made() {
+    let Office {
+        mut ada,
+        id,
+        dir: _dir,
+        ..
+    } = office();
+    let norm = add_norm(&mut ada);
+    ada.replace(norm, "are small", "are large");
+    ada.replace(id, "is safe", "is safe with a key");
+    let mut engine = ada.engine_of(Some("agent:bot".parse().unwrap()));
+    engine.sync(BulkDeletion::Ask).unwrap();
+    // What binds nobody is taken in, for the person whose clone it is.
+    assert_eq!(absorbed(&mut engine), ["Reworded human:ada@x.org"]);
+    drop(engine);
+    assert_eq!(ada.statement(norm), "Commits are small");
+    assert_eq!(ada.sync(), ["Reworded human:ada@x.org"]);
+    assert_eq!(ada.statement(norm), "Commits are large");
+}
+
+#[test]
+fn anchors_nobody_touched_keep_what_is_known_of_their_code() {
+    let Office {
+        mut ada, dir: _dir, ..
+    } = office();
+    fs::write(ada.root.join("pay.rs"), "fn charge() {}\n").unwrap();
+    fs::write(ada.root.join("refund.rs"), "fn refund() {}\n").unwrap();
+    let mut engine = ada.engine();
+    let by = engine.actor();
+    let mut anchored = proposal("Charging twice costs twice", &engine);
+    let anchor = |at: &str| Anchor {
+        at: at.parse().unwrap(),
+        fingerprint: None,
+    };
+    anchored.content.evidence = vec![anchor("pay.rs#charge"), anchor("refund.rs#refund")];
+    let id = engine.add(anchored, &by).unwrap().id;
+    drop(engine);
+    let before = ada.entry(id).content.unwrap().evidence;
+    assert!(before.iter().all(|it| it.fingerprint.is_some()));
+    ada.replace(id, "costs twice", "costs more");
+    assert_eq!(ada.sync(), ["Reworded human:ada@x.org"]);
+    assert_eq!(ada.entry(id).content.unwrap().evidence, before);
+}
+
+/// Syncs on a thread of its own; says when it is done.
+fn sync_elsewhere(mut engine: Engine) -> Receiver<usize> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let synced = engine.sync(BulkDeletion::Ask).unwrap();
+        sender.send(synced.absorbed)
+    });
+    receiver
+}
+
+#[test]
+fn edits_are_taken_in_by_one_at_a_time_and_nobody_waits_without_one() {
+    let Office {
+        mut ada,
+        id,
+        dir: _dir,
+        ..
+    } = office();
+    ada.sync();
+    let ken = RealDir::below(&ada.root, ".ken").unwrap();
+    let other = ken.lock(".local/absorb.lock", Wait::UntilFree).unwrap();
+    let nothing_to_do = sync_elsewhere(ada.engine());
+    let patience = Duration::from_secs(60);
+    assert_eq!(nothing_to_do.recv_timeout(patience), Ok(0));
+    ada.replace(id, "is safe", "is safe with a key");
+    let waiting = sync_elsewhere(ada.engine());
+    let moment = Duration::from_millis(500);
+    assert!(waiting.recv_timeout(moment).is_err(), "it did not wait");
+    drop(other);
+    assert_eq!(waiting.recv_timeout(patience), Ok(1));
+}
