@@ -189,6 +189,23 @@ fn a_sync_says_how_many_files_it_rendered() {
 }
 
 #[test]
+fn a_file_that_shows_what_was_blanked_goes_also_where_its_entry_is_unknown() {
+    let Office {
+        mut ada,
+        id,
+        dir: _dir,
+        ..
+    } = office();
+    let (file, text) = (ada.file(id), ada.text(id));
+    blank(&mut ada, id);
+    ada.commit_all("blanked");
+    ada.git(&["rm", "-rq", ".ken/semantic"]);
+    fs::write(&file, text).unwrap();
+    assert_eq!(ada.engine().sync(BulkDeletion::Ask).unwrap().rendered, 1);
+    assert!(!file.exists());
+}
+
+#[test]
 fn deleting_the_file_of_an_archived_entry_counts_in_a_clone_that_never_looked() {
     let Office {
         mut ada,
