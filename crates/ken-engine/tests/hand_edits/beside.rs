@@ -266,10 +266,16 @@ fn many_files_gone_in_one_commit_ask_first() {
     assert_eq!(absorbed(&mut engine), each);
 }
 
+/// Names one more event, which is not here, as what a file was worded by.
+fn naming_another(line: &str) -> String {
+    let unknown = EventId::new(Timestamp::default(), 7);
+    line.replace(']', &format!(", \"{unknown}\"]"))
+}
+
 #[test]
 fn an_edit_of_a_wording_that_is_not_all_here_waits() {
-    let unknown = EventId::new(Timestamp::default(), 7);
-    for lacking in [format!(", \"{unknown}\"]"), "[]".to_owned()] {
+    let lacking: [fn(&str) -> String; 2] = [naming_another, |_| "revision: []".to_owned()];
+    for edit in lacking {
         let Office {
             mut ada,
             id,
@@ -277,13 +283,9 @@ fn an_edit_of_a_wording_that_is_not_all_here_waits() {
             ..
         } = office();
         let text = ada.text(id);
-        let line = text.lines().find(|it| it.starts_with("revision: "));
-        let shown = line.unwrap();
-        let edited = match lacking.as_str() {
-            "[]" => "revision: []".to_owned(),
-            more => shown.replace(']', more),
-        };
-        let text = text.replace(shown, &edited);
+        let mut lines = text.lines();
+        let revision = lines.find(|it| it.starts_with("revision: ")).unwrap();
+        let text = text.replace(revision, &edit(revision));
         let text = text.replace("\nCharging twice is safe\n", "\nCharging is safe\n");
         fs::write(ada.file(id), &text).unwrap();
         assert_eq!(ada.sync(), NOTHING);
